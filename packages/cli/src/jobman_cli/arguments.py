@@ -1,0 +1,51 @@
+"""Arguments and options that several commands take."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jobman_cli import completion
+
+Job = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID",
+        help="A job: its id, or the last digits of it.",
+        show_default=False,
+        autocompletion=completion.jobs,
+    ),
+]
+Jobs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="ID...",
+        help="Jobs: their ids, or the last digits of them.",
+        show_default=False,
+        autocompletion=completion.jobs,
+    ),
+]
+JobsOrNone = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[ID...]",
+        help="Jobs: their ids, or the last digits of them.",
+        show_default=False,
+        autocompletion=completion.jobs,
+    ),
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Set the slice up again, also what is done already.")
+]
+ForcePrefix = Annotated[
+    bool, typer.Option("--force-prefix", help="Run the prefix scripts again, done or not.")
+]
+TasksFile = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[TASKS.yaml]",
+        help="The tasks file; else queue_machines/tasks.yaml, tasks.yaml, or the home's one queue.",
+        show_default=False,
+    ),
+]

@@ -1,0 +1,228 @@
+"""What ``--json`` prints: the shapes that scripts rely on, made of the core's views."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from jobman_core.errors import Fault
+    from jobman_core.models.attempt import Attempt
+    from jobman_core.models.event import Event
+    from jobman_core.models.slice import Slice
+    from jobman_core.models.task import Task
+    from jobman_core.models.view import (
+        Created,
+        Done,
+        JobDetail,
+        JobView,
+        Plan,
+        QueueView,
+        TaskDetail,
+    )
+
+Document = dict[str, Any]
+
+
+class PluginRow(Protocol):
+    """A line of ``plugins``, wherever it comes from."""
+
+    @property
+    def kind(self) -> str:
+        """What it provides."""
+
+    @property
+    def name(self) -> str:
+        """What files call it."""
+
+    @property
+    def distribution(self) -> str | None:
+        """What was installed."""
+
+    @property
+    def version(self) -> str | None:
+        """Of the distribution."""
+
+    @property
+    def error(self) -> str | None:
+        """Why it did not load."""
+
+
+def time(at: datetime | None) -> str | None:
+    """Give a moment: ISO 8601, UTC, ``Z``."""
+    if at is None:
+        return None
+    return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def created(made: "Created") -> Document:
+    """Give a job that was created."""
+    return {"id": made.job.id, "name": made.job.name, "status": str(made.job.status)}
+
+
+def plan(plan: "Plan") -> Document:
+    """Give what a job would ask for and run."""
+    return {
+        "name": plan.name,
+        "cloud": list(plan.cloud),
+        "steps": [
+            {"title": title, "hosts": hosts, "script": script}
+            for title, hosts, script in plan.steps
+        ],
+        "notes": list(plan.notes),
+    }
+
+
+def job(view: "JobView") -> Document:
+    """Give a job as ``list`` has it."""
+    return {
+        "id": view.id,
+        "user": view.user,
+        "name": view.name,
+        "accelerator": view.accelerator,
+        "zone": view.zone,
+        "ip": view.ip,
+        "status": str(view.status),
+        "reason": view.reason or None,
+        "running": view.running,
+        "submitted": time(view.submitted),
+        "recoveries": view.recoveries,
+    }
+
+
+def detail(detail: "JobDetail") -> Document:
+    """Give all about a job."""
+    return {
+        **job(detail.job),
+        "folder": str(detail.folder),
+        "settings": dict(detail.settings),
+        "slice": slice_(detail.slice) if detail.slice else None,
+        "hosts": [
+            {"index": host.index, "ip": host.ip, "reachable": host.reachable}
+            for host in detail.hosts
+        ],
+        "attempts": [attempt(one) for one in detail.attempts],
+        "events": [event(one) for one in detail.events],
+    }
+
+
+def slice_(found: "Slice") -> Document:
+    """Give the newest slice of a job."""
+    return {
+        "name": found.identity.name,
+        "generation": found.generation,
+        "cloud": found.request.cloud,
+        "accelerator": found.request.accelerator,
+        "zone": found.request.zone,
+        "pricing": found.request.pricing,
+        "state": found.state,
+        "requested": time(found.requested_at),
+        "ready": time(found.ready_at),
+        "lost": time(found.lost_at),
+        "gone": time(found.gone_at),
+        "costs": found.costs,
+    }
+
+
+def attempt(one: "Attempt") -> Document:
+    """Give an attempt; what has not ended has no outcome."""
+    outcome = one.outcome
+    return {
+        "number": one.number,
+        "task": one.task,
+        "started": time(one.started_at or one.claimed_at),
+        "ended": time(one.ended_at),
+        "outcome": str(outcome.kind) if outcome else None,
+        "cause": str(outcome.cause) if outcome else None,
+        "exit_code": outcome.exit_code if outcome else None,
+    }
+
+
+def event(one: "Event") -> Document:
+    """Give an event."""
+    return {"id": one.id, "at": time(one.at), "kind": one.kind, "text": one.text}
+
+
+def queue(view: "QueueView") -> Document:
+    """Give a queue with all its tasks, the hidden ones marked."""
+    return {
+        "path": str(view.path),
+        "problem": view.problem or None,
+        "tasks": [task(one) for one in view.tasks],
+        "workers": {
+            accelerator: {
+                "working": list(workers.working),
+                "idle": list(workers.idle),
+                "waiting": list(workers.waiting),
+                "stopped": list(workers.stopped),
+            }
+            for accelerator, workers in view.workers.items()
+        },
+    }
+
+
+def task(one: "Task") -> Document:
+    """Give a task as ``queue`` has it."""
+    spec, counters = one.spec, one.counters
+    return {
+        "id": spec.id,
+        "accelerator": spec.accelerator,
+        "zone": spec.zone,
+        "status": str(one.status),
+        "reason": one.reason or None,
+        "priority": counters.priority,
+        "running": [running.job for running in one.running],
+        "run_count": counters.run_count,
+        "fail_count": counters.fail_count,
+        "max_jobs": spec.max_jobs,
+        "max_retries": spec.max_retries,
+        "depends_on": list(spec.depends_on),
+        "hidden": spec.hide,
+    }
+
+
+def task_detail(found: "TaskDetail") -> Document:
+    """Give a task with its history and where its logs are."""
+    return {
+        **task(found.task),
+        "attempts": [{**attempt(one), "job": one.job} for one in found.attempts],
+        "logs": [str(path) for path in found.logs],
+    }
+
+
+def done(found: "Done") -> Document:
+    """Give what became of one of several jobs."""
+    return {
+        "id": found.id,
+        "status": str(found.status) if found.status else None,
+        "error": str(found.error) if found.error else None,
+    }
+
+
+def fault(found: "Fault") -> Document:
+    """Give what is wrong with a file."""
+    return {
+        "path": found.path,
+        "line": found.line,
+        "column": found.column,
+        "key": found.key,
+        "message": found.message,
+    }
+
+
+def plugin(row: PluginRow) -> Document:
+    """Give a plugin."""
+    return {
+        "kind": row.kind,
+        "name": row.name,
+        "distribution": row.distribution,
+        "version": row.version,
+        "error": row.error,
+    }
+
+
+def log(lines: Mapping[tuple[str | None, int, int], bytes]) -> list[Document]:
+    """Give logs: a text for each host of each attempt."""
+    return [
+        {"task": name, "run": number, "worker": worker, "text": data.decode("utf-8", "replace")}
+        for (name, number, worker), data in lines.items()
+    ]

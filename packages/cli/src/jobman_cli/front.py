@@ -1,0 +1,192 @@
+"""What a command has at hand: the streams, the options of every command, and the core's App."""
+
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
+
+import typer
+
+from jobman_cli import faults, output
+
+if TYPE_CHECKING:
+    from jobman_core.app import App
+
+_T = TypeVar("_T")
+
+
+class OpenApp(Protocol):
+    """Opens the core for one home, as ``App.at`` does."""
+
+    def __call__(
+        self, home: Path | None, *, make: bool, echo: Callable[[str], None] | None
+    ) -> "App":
+        """Give the App, to be entered with ``async with``."""
+
+
+def open_core(home: Path | None, *, make: bool, echo: Callable[[str], None] | None) -> "App":
+    """Open the real one."""
+    from jobman_core.app import App
+
+    return App.at(home, make=make, echo=echo)
+
+
+class Front:
+    """One call of jobman: where its words go, and how."""
+
+    def __init__(
+        self,
+        *,
+        stdin: TextIO,
+        stdout: TextIO,
+        stderr: TextIO,
+        env: Mapping[str, str],
+        open_app: OpenApp = open_core,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.stdin = stdin
+        self.stdout = stdout
+        self.stderr = stderr
+        self.env = env
+        self.now = now
+        self._open_app = open_app
+        #: The options of every command.
+        self.home: Path | None = None
+        self.json = False
+        self.no_color = False
+        self.verbose = 0
+        self.quiet = False
+
+    @property
+    def terminal(self) -> bool:
+        """Whether a person reads the results as they come."""
+        return self.stdout.isatty() and not self.json
+
+    @property
+    def room(self) -> int | None:
+        """How wide results may be; None in a pipe, where every row is one line."""
+        return output.columns(self.env) if self.terminal else None
+
+    @property
+    def paint(self) -> output.Paint:
+        """How results are coloured."""
+        if not self.no_color and output.may_colour(self.stdout, self.env):
+            return output.colourful
+        return output.plain
+
+    def say(self, *lines: str) -> None:
+        """Print lines of the result."""
+        for line in lines:
+            print(line, file=self.stdout)
+
+    def document(self, value: object) -> None:
+        """Print the one JSON document."""
+        import json
+
+        print(json.dumps(value, indent=2), file=self.stdout)
+
+    def note(self, *lines: str) -> None:
+        """Tell something beside the result, unless nobody wants to know."""
+        if self.quiet:
+            return
+        self.stdout.flush()
+        for line in lines:
+            print(line, file=self.stderr, flush=True)
+
+    def warn(self, text: str) -> None:
+        """Tell something that should not be missed, and is no error."""
+        self._mark("warning:", "yellow", text)
+
+    def fail(self, error: BaseException, about: str = "") -> int:
+        """Print an error, with what it is about where its words do not say; give its code."""
+        self.stdout.flush()
+        for leaf in faults.leaves(error):
+            for line in faults.lines(leaf):
+                mark, colon, text = line.partition("error: ")
+                if mark or not colon:
+                    print(output.clean(line), file=self.stderr, flush=True)
+                else:
+                    self._mark(colon.strip(), "red", text, about)
+            if self.verbose and faults.is_bug(leaf):
+                self._traceback(leaf)
+        return faults.exit_code(faults.leaves(error)[0])
+
+    def ask(self, question: str) -> bool:
+        """Ask for a yes on the terminal.
+
+        Raises:
+            InvalidInputError: there is nobody to ask.
+        """
+        if not self.stdin.isatty():
+            from jobman_core.errors import InvalidInputError
+
+            msg = "this needs a yes, and there is no terminal to ask on: add --yes"
+            raise InvalidInputError(msg)
+        print(f"{question} [y/N] ", end="", file=self.stderr, flush=True)
+        if self.stdin.readline().strip().lower() in ("y", "yes"):
+            return True
+        self.note("nothing was done")
+        return False
+
+    def run(
+        self,
+        body: Callable[["App"], Awaitable[_T]],
+        *,
+        make: bool = False,
+        echo: Callable[[str], None] | None = None,
+    ) -> _T:
+        """Open the home, do something with it, and close it."""
+        import asyncio
+
+        self._hear_the_log()
+
+        async def whole() -> _T:
+            async with self._open_app(self.home, make=make, echo=echo) as app:
+                if app.made:
+                    self.note(f"made {output.clean(str(app.home))} a home of jobman")
+                return await body(app)
+
+        return asyncio.run(whole())
+
+    def _mark(self, mark: str, colour: str, text: str, about: str = "") -> None:
+        if not self.no_color and output.may_colour(self.stderr, self.env):
+            mark = output.colourful(mark, colour)
+        if about and about not in text:
+            text = f"{about}: {text}"
+        print(mark, output.clean(text), file=self.stderr, flush=True)
+
+    def _traceback(self, error: BaseException) -> None:
+        import traceback
+
+        print("".join(traceback.format_exception(error)), file=self.stderr, end="", flush=True)
+
+    def _hear_the_log(self) -> None:
+        """Let what the core logs come out on standard error, as far as it is asked for."""
+        import logging
+
+        levels = [logging.WARNING, logging.INFO, logging.DEBUG]
+        handler = logging.StreamHandler(self.stderr)
+        handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+        logger = logging.getLogger("jobman_core")
+        logger.handlers[:] = [handler]
+        logger.setLevel(levels[min(self.verbose, 2)])
+
+
+def front_of(ctx: typer.Context) -> Front:
+    """Give what the command that runs has at hand."""
+    front: Any = ctx.obj
+    if not isinstance(front, Front):  # pragma: no cover - main always sets it
+        msg = f"a command ran without its Front, with {front!r}"
+        raise TypeError(msg)
+    return front
+
+
+def system_front() -> Front:
+    """Give the real one, whose streams print anything in any locale."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    import os
+
+    return Front(stdin=sys.stdin, stdout=sys.stdout, stderr=sys.stderr, env=os.environ)

@@ -1,0 +1,175 @@
+"""The tables, and the steps that brought them to where they are.
+
+A step is a list of statements; the database's ``user_version`` is how many were taken. To change a
+table, append a step: one that was released is never edited.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+Step = Sequence[str]
+
+#: ``{strict}`` becomes STRICT where this SQLite knows it (3.37), else nothing.
+_VERSION_1: Final[Step] = (
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) {strict}",
+    """CREATE TABLE jobs (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        user TEXT NOT NULL,
+        name TEXT NOT NULL,
+        base_name TEXT NOT NULL,
+        accelerator TEXT NOT NULL,
+        zone TEXT NOT NULL,
+        cloud TEXT NOT NULL,
+        session TEXT NOT NULL,
+        queue TEXT,
+        worker_num TEXT,
+        run_id TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        published INTEGER NOT NULL DEFAULT 0,
+        spec_hash TEXT NOT NULL DEFAULT '',
+        desired TEXT NOT NULL DEFAULT 'stopped',
+        step TEXT NOT NULL DEFAULT 'none',
+        step_reason TEXT NOT NULL DEFAULT '',
+        ending_kind TEXT,
+        ending_reason TEXT,
+        restarts INTEGER NOT NULL DEFAULT 0,
+        recoveries INTEGER NOT NULL DEFAULT 0,
+        avoid_task TEXT,
+        -- the newest of its slices; 0: none yet
+        generation INTEGER NOT NULL DEFAULT 0,
+        -- of the newest lease ever
+        epoch INTEGER NOT NULL DEFAULT 0,
+        -- attempts of its command, ever
+        runs INTEGER NOT NULL DEFAULT 0
+    ) {strict}""",
+    """CREATE UNIQUE INDEX jobs_name ON jobs (name)
+        WHERE desired NOT IN ('cancelled', 'deleted')""",
+    """CREATE TABLE controllers (
+        id TEXT PRIMARY KEY,
+        machine TEXT NOT NULL,
+        boot_id TEXT NOT NULL,
+        pid INTEGER NOT NULL,
+        pid_start INTEGER NOT NULL,
+        beat REAL NOT NULL
+    ) {strict}""",
+    """CREATE TABLE leases (
+        job INTEGER PRIMARY KEY REFERENCES jobs (id) ON DELETE CASCADE,
+        controller TEXT NOT NULL REFERENCES controllers (id) ON DELETE CASCADE,
+        epoch INTEGER NOT NULL
+    ) {strict}""",
+    "CREATE INDEX leases_controller ON leases (controller)",
+    """CREATE TABLE slices (
+        job INTEGER NOT NULL REFERENCES jobs (id),
+        generation INTEGER NOT NULL,
+        -- JSON
+        request TEXT NOT NULL,
+        identity TEXT NOT NULL,
+        hosts TEXT NOT NULL,
+        requested_at TEXT NOT NULL,
+        state TEXT NOT NULL,
+        phase TEXT NOT NULL,
+        detail TEXT NOT NULL,
+        ready_at TEXT,
+        lost_at TEXT,
+        withdrawn INTEGER NOT NULL,
+        gone_at TEXT,
+        PRIMARY KEY (job, generation)
+    ) {strict}""",
+    "CREATE INDEX slices_held ON slices (job, generation) WHERE gone_at IS NULL",
+    """CREATE TABLE queues (
+        id INTEGER PRIMARY KEY,
+        path TEXT NOT NULL UNIQUE,
+        folder TEXT NOT NULL UNIQUE,
+        content_hash TEXT NOT NULL DEFAULT '',
+        problem TEXT NOT NULL DEFAULT '',
+        changes INTEGER NOT NULL DEFAULT 0,
+        -- a v3 state file was taken over
+        imported INTEGER NOT NULL DEFAULT 0
+    ) {strict}""",
+    """CREATE TABLE tasks (
+        id INTEGER PRIMARY KEY,
+        queue INTEGER NOT NULL REFERENCES queues (id),
+        task TEXT NOT NULL,
+        -- the entry of the file, as JSON
+        spec TEXT NOT NULL,
+        run_id TEXT NOT NULL,
+        -- read off the entry, for the indexes
+        position INTEGER NOT NULL,
+        accelerator TEXT NOT NULL,
+        -- empty: any
+        zone TEXT NOT NULL,
+        min_hosts INTEGER NOT NULL,
+        max_jobs INTEGER NOT NULL,
+        max_retries INTEGER NOT NULL,
+        removed INTEGER NOT NULL DEFAULT 0,
+        -- longest way to a task without dependencies
+        depth INTEGER NOT NULL DEFAULT 0,
+        done INTEGER NOT NULL DEFAULT 0,
+        failed INTEGER NOT NULL DEFAULT 0,
+        fail_count INTEGER NOT NULL DEFAULT 0,
+        run_count INTEGER NOT NULL DEFAULT 0,
+        running INTEGER NOT NULL DEFAULT 0,
+        priority INTEGER NOT NULL DEFAULT 0,
+        -- how its last failure looked
+        failure TEXT NOT NULL DEFAULT '',
+        -- what the policy said
+        unmet INTEGER NOT NULL DEFAULT 0,
+        root TEXT,
+        ready INTEGER NOT NULL DEFAULT 0,
+        rank INTEGER NOT NULL DEFAULT 0,
+        UNIQUE (queue, task)
+    ) {strict}""",
+    "CREATE INDEX tasks_ready ON tasks (queue, accelerator, zone, rank) WHERE ready = 1",
+    """CREATE INDEX tasks_open ON tasks (queue, accelerator, zone, ready)
+        WHERE done = 0 AND failed = 0 AND removed = 0""",
+    """CREATE TABLE dependencies (
+        task INTEGER NOT NULL REFERENCES tasks (id),
+        -- in the order of the entry
+        number INTEGER NOT NULL,
+        dependency INTEGER NOT NULL REFERENCES tasks (id),
+        PRIMARY KEY (task, number)
+    ) {strict}""",
+    "CREATE INDEX dependencies_of ON dependencies (dependency, task)",
+    """CREATE TABLE attempts (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        token TEXT NOT NULL UNIQUE,
+        -- none for those that a v3 state file told of
+        job INTEGER REFERENCES jobs (id),
+        past_job TEXT,
+        generation INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        run_id TEXT NOT NULL,
+        task INTEGER REFERENCES tasks (id),
+        mode TEXT NOT NULL,
+        stage INTEGER NOT NULL,
+        parent TEXT,
+        -- JSON
+        hosts TEXT NOT NULL DEFAULT '[]',
+        code TEXT,
+        claimed_at TEXT NOT NULL,
+        started_at TEXT,
+        end_cause TEXT,
+        ended_at TEXT,
+        outcome TEXT,
+        cause TEXT,
+        detail TEXT,
+        -- JSON
+        exits TEXT
+    ) {strict}""",
+    "CREATE INDEX attempts_job ON attempts (job, id)",
+    "CREATE INDEX attempts_task ON attempts (task, id)",
+    "CREATE UNIQUE INDEX attempts_live ON attempts (job) WHERE ended_at IS NULL",
+    "CREATE INDEX attempts_live_task ON attempts (task) WHERE ended_at IS NULL",
+    """CREATE TABLE events (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        at TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        text TEXT NOT NULL,
+        job INTEGER,
+        queue TEXT,
+        task TEXT
+    ) {strict}""",
+    "CREATE INDEX events_job ON events (job, id) WHERE job IS NOT NULL",
+)
+
+STEPS: Final[Sequence[Step]] = (_VERSION_1,)

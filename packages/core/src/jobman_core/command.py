@@ -1,0 +1,45 @@
+"""Commands as lists of arguments, how they ended, and the one place that quotes for a shell."""
+
+import shlex
+from collections.abc import Iterable, Mapping
+
+import attrs
+
+
+@attrs.frozen
+class Command:
+    """A program to start. No shell reads it unless it is one."""
+
+    argv: tuple[str, ...] = attrs.field(converter=tuple)
+    #: Added to what the place where it runs provides.
+    env: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+    #: Relative to the home folder of the host; None is the home folder itself.
+    cwd: str | None = None
+    stdin: bytes = attrs.field(default=b"", repr=False)
+    #: Promises to leave no process behind, which makes it cheaper on a local host.
+    transient: bool = False
+
+
+@attrs.frozen
+class Exit:
+    """How a command ended."""
+
+    #: As a shell gives it: 128 and the number for a signal.
+    code: int
+    stdout: bytes = b""
+    stderr: bytes = b""
+
+    @property
+    def ok(self) -> bool:
+        """Tell whether it ended with zero."""
+        return self.code == 0
+
+    def tail(self, lines: int = 5) -> str:
+        """Give the last lines of what it said, errors first, as text for a person."""
+        said = (self.stderr.strip() or self.stdout.strip()).decode("utf-8", "replace")
+        return "\n".join(said.splitlines()[-lines:])
+
+
+def quote(argv: Iterable[str]) -> str:
+    """Give one line that a POSIX shell reads back as exactly these arguments."""
+    return shlex.join(argv)

@@ -1,0 +1,55 @@
+"""The base of everything that a plugin provides."""
+
+from abc import ABC
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import attrs
+
+from jobman_core.clock import Clock
+
+
+@attrs.frozen
+class NoConfig:
+    """The shape of a section that may not have any key."""
+
+
+@attrs.frozen
+class Problem:
+    """Something that a backend refuses in a job file, under the key that it is about."""
+
+    key: str
+    message: str
+
+
+@attrs.frozen
+class Context:
+    """What a backend gets when it is made: where it works, and for whom."""
+
+    #: The home folder.
+    home: Path
+    #: The home's UUID, part of every label and name that must not meet another home's.
+    home_id: str
+    clock: Clock
+    #: The backend's section of ``jobman.yaml`` (``clouds.local``, ``sessions.tmux``, …).
+    settings: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+class Backend(ABC):
+    """Anything that a plugin provides; made once a home, when it is first used.
+
+    Its ``name`` is what YAML says. Modules of SDKs are imported inside methods: whoever types
+    ``jobman --help`` pays for every import at the top of a plugin.
+    """
+
+    #: What YAML calls it.
+    name: ClassVar[str]
+    #: attrs class that its section of a job file is structured into, with errors like core keys'.
+    Config: ClassVar[type] = NoConfig
+    #: attrs class that its section of ``jobman.yaml`` is structured into.
+    Settings: ClassVar[type] = NoConfig
+
+    def __init__(self, context: Context) -> None:
+        """Keep what it was given; nothing is touched yet."""
+        self.context = context

@@ -1,0 +1,347 @@
+"""The store: facts, in transactions. The only shared truth of a home."""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+import attrs
+
+from jobman_core.interfaces.backend import Backend
+from jobman_core.models.attempt import Attempt
+from jobman_core.models.event import Event
+from jobman_core.models.job import Desired, Ending, Job, Step
+from jobman_core.models.lease import Controller, Lease
+from jobman_core.models.outcome import Outcome
+from jobman_core.models.queue import Claim, Demand, Queue
+from jobman_core.models.slice import Offer, Slice
+from jobman_core.models.task import Counters, QueueDefinition, Task
+
+
+@attrs.frozen
+class JobDraft:
+    """What must be known of a job before it gets its number."""
+
+    user: str
+    base_name: str
+    accelerator: str
+    zone: str
+    cloud: str
+    session: str
+    queue: str | None
+    #: ``auto`` asks for the smallest free number for this base name; None makes the id the suffix.
+    worker_num: str | None
+
+
+@attrs.frozen
+class JobRecord:
+    """All facts about one job, read in one transaction."""
+
+    job: Job
+    #: The newest generation.
+    slice: Slice | None = None
+    #: Withdrawn generations that are not yet confirmed absent.
+    withdrawing: tuple[Slice, ...] = ()
+    #: Attempts that have not ended.
+    attempts: tuple[Attempt, ...] = ()
+    holder: tuple[Lease, Controller] | None = None
+
+
+@attrs.frozen
+class Note:
+    """An event to write in the transaction of the change that it tells of."""
+
+    kind: str
+    text: str
+
+
+@attrs.frozen
+class PastRun:
+    """One entry of a task's history in a v3 state file."""
+
+    job: str
+    started: datetime | None
+    ended: datetime | None
+    #: ``completed``, ``failed``, ``interrupted`` or ``stale_cleanup``.
+    status: str
+
+
+class Store(Backend):
+    """Keeps a home's facts. Every method is one transaction: all of it, or nothing.
+
+    A method that takes a lease refuses one that is not the job's newest with
+    :class:`~jobman_core.errors.StaleLeaseError`. Any method may raise
+    :class:`~jobman_core.errors.StoreError` when the database cannot be used.
+    """
+
+    # -- the store itself ------------------------------------------------------------------
+
+    @abstractmethod
+    async def open(self) -> None:
+        """Open, make or migrate the database.
+
+        Raises:
+            StoreError: damaged, unreadable, or of a newer jobman.
+            HeldError: the home belongs to another machine.
+        """
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Close it."""
+
+    @abstractmethod
+    async def home_id(self) -> str:
+        """Give the home's UUID."""
+
+    @abstractmethod
+    async def version(self) -> int:
+        """Give a number that differs whenever anybody has changed anything; cheap to ask."""
+
+    # -- jobs ------------------------------------------------------------------------------
+
+    @abstractmethod
+    async def draft_job(self, draft: JobDraft) -> Job:
+        """Take the next id and suffix for a job that nobody sees until it is published.
+
+        Raises:
+            HeldError: a job that is neither cancelled nor deleted has that worker number.
+        """
+
+    @abstractmethod
+    async def publish_job(self, job: str, *, spec_hash: str) -> Job:
+        """Let a drafted job be seen (``desired`` stopped)."""
+
+    @abstractmethod
+    async def discard_job(self, job: str) -> None:
+        """Forget a draft; its number is not used again."""
+
+    @abstractmethod
+    async def job_ids(self) -> Sequence[str]:
+        """Give all ids, oldest first, those of deleted jobs too."""
+
+    @abstractmethod
+    async def record(self, job: str) -> JobRecord:
+        """Give all facts about a job.
+
+        Raises:
+            NotFoundError: no such job.
+        """
+
+    @abstractmethod
+    async def records(self, *, deleted: bool = False) -> Sequence[JobRecord]:
+        """Give all facts about all jobs, oldest first; deleted ones only when asked for."""
+
+    @abstractmethod
+    async def set_desired(self, job: str, desired: Desired, note: Note) -> Job:
+        """Write down what is wanted of a job; RUNNING also clears its ending and its restarts."""
+
+    @abstractmethod
+    async def set_spec(self, job: str, draft: JobDraft, *, spec_hash: str) -> Job:
+        """Take over what an edited ``config.yaml`` says; id, name and user stay."""
+
+    @abstractmethod
+    async def set_avoid(self, job: str, task: str | None) -> None:
+        """Say which task this worker should leave to others, once."""
+
+    @abstractmethod
+    async def set_step(self, lease: Lease, step: Step, reason: str) -> None:
+        """Write down where the controller is; not synced, and nothing if it is no change."""
+
+    @abstractmethod
+    async def set_ending(self, lease: Lease, ending: Ending) -> None:
+        """Write down how the job ended."""
+
+    @abstractmethod
+    async def count_restart(self, lease: Lease) -> int:
+        """Count one failure of the fixed command; gives the count."""
+
+    # -- controllers and leases ------------------------------------------------------------
+
+    @abstractmethod
+    async def register(self, controller: Controller) -> None:
+        """Write down a controller before it takes leases."""
+
+    @abstractmethod
+    async def beat(self, controller: str, now: float) -> None:
+        """Say that a controller lives; not synced.
+
+        Raises:
+            StaleLeaseError: it was retired by others.
+        """
+
+    @abstractmethod
+    async def retire(self, controller: str) -> None:
+        """Forget a controller and the leases it has."""
+
+    @abstractmethod
+    async def take_lease(self, job: str, controller: str, *, instead_of: Lease | None) -> Lease:
+        """Take a job's lease, with the next epoch.
+
+        Args:
+            job: whose.
+            controller: a registered one.
+            instead_of: the lease that was seen and judged lost; None: nobody was seen to have it.
+
+        Raises:
+            HeldError: someone else has it by now.
+        """
+
+    @abstractmethod
+    async def check_lease(self, lease: Lease) -> None:
+        """Raise StaleLeaseError unless the lease is the job's newest."""
+
+    @abstractmethod
+    async def drop_lease(self, lease: Lease) -> None:
+        """Give a lease back; one that is not held any more is no error."""
+
+    # -- slices ----------------------------------------------------------------------------
+
+    @abstractmethod
+    async def open_slice(self, lease: Lease, slice_: Slice, note: Note) -> None:
+        """Put a new generation on the books, before the cloud is asked for it (synced).
+
+        Raises:
+            HeldError: an older generation is neither withdrawn nor gone, or that number is taken.
+        """
+
+    @abstractmethod
+    async def save_slice(self, lease: Lease, slice_: Slice, note: Note | None = None) -> None:
+        """Write down what is known of a generation now.
+
+        A loss (``lost_at`` set for the first time) counts as one recovery of the job when a
+        newer generation is opened.
+        """
+
+    @abstractmethod
+    async def slices(self, job: str) -> Sequence[Slice]:
+        """Give all generations of a job, oldest first."""
+
+    # -- attempts --------------------------------------------------------------------------
+
+    @abstractmethod
+    async def open_attempt(self, lease: Lease, *, generation: int, now: datetime) -> Attempt:
+        """Put an attempt of the job's command on the books (synced).
+
+        Raises:
+            HeldError: the job has a live attempt.
+        """
+
+    @abstractmethod
+    async def save_attempt(self, lease: Lease, attempt: Attempt) -> None:
+        """Write down hosts, commit and start of a live attempt."""
+
+    @abstractmethod
+    async def ask_end(self, token: str, cause: str) -> None:
+        """Ask for the end of an attempt: whoever controls its job does it."""
+
+    @abstractmethod
+    async def end_attempt(
+        self, lease: Lease, token: str, outcome: Outcome, *, now: datetime
+    ) -> None:
+        """Record the outcome of an attempt, once, and release its task if it has one (synced).
+
+        The task's counters become what ``policy.after`` says, dependants are unblocked or
+        blocked, and the events are written, in the same transaction.
+
+        Raises:
+            StaleLeaseError: also when the attempt has an outcome already.
+        """
+
+    @abstractmethod
+    async def attempts(
+        self, *, job: str | None = None, queue: str | None = None, task: str | None = None
+    ) -> Sequence[Attempt]:
+        """Give the attempts of a job, or of a task of a queue, oldest first."""
+
+    # -- queues ----------------------------------------------------------------------------
+
+    @abstractmethod
+    async def open_queue(self, path: str) -> Queue:
+        """Give a queue, new if need be."""
+
+    @abstractmethod
+    async def queue(self, path: str) -> Queue:
+        """Give a queue.
+
+        Raises:
+            NotFoundError: no such queue in this home.
+        """
+
+    @abstractmethod
+    async def queues(self) -> Sequence[Queue]:
+        """Give all queues of the home."""
+
+    @abstractmethod
+    async def define(self, path: str, definition: QueueDefinition) -> Queue:
+        """Put a file's definitions in force; clears the problem.
+
+        A task that is not in the file any more keeps its history; while it runs it is shown as
+        removed. One that comes back has its history again.
+        """
+
+    @abstractmethod
+    async def set_problem(self, path: str, problem: str) -> None:
+        """Say what is wrong with the file as it stands; empty: nothing."""
+
+    @abstractmethod
+    async def claim(
+        self, lease: Lease, queue: str, offer: Offer, *, generation: int, now: datetime
+    ) -> Claim | None:
+        """Take the best task that fits the offer (synced); None: there is none now.
+
+        The job's ``avoid_task`` is taken only if nothing else fits; it is cleared either way.
+
+        Raises:
+            HeldError: the job has a live attempt.
+        """
+
+    @abstractmethod
+    async def tasks(self, queue: str) -> Sequence[Task]:
+        """Give all tasks in the file's order, then removed ones that still run."""
+
+    @abstractmethod
+    async def task(self, queue: str, task: str) -> Task:
+        """Give one task.
+
+        Raises:
+            NotFoundError: no such task.
+        """
+
+    @abstractmethod
+    async def demand(self, queue: str) -> Sequence[Demand]:
+        """Give what a queue has, by accelerator and zone."""
+
+    @abstractmethod
+    async def reset(self, queue: str, tasks: Iterable[str], note: Note) -> None:
+        """Forget what tasks came to: not done, no failures, a new run id; run numbers go on.
+
+        Attempts that run are not touched: ask for their end, with cause ``RESET``, instead.
+        """
+
+    @abstractmethod
+    async def prioritize(self, queue: str, task: str, note: Note) -> None:
+        """Let a task be picked before all others, once."""
+
+    @abstractmethod
+    async def mark_done(self, queue: str, task: str, note: Note) -> None:
+        """Call a task done; attempts that run go on to their end."""
+
+    @abstractmethod
+    async def import_state(
+        self,
+        queue: str,
+        counters: Mapping[str, Counters],
+        history: Mapping[str, Sequence[PastRun]],
+    ) -> None:
+        """Take over what a v3 state file says, once, into a queue that has no attempts yet."""
+
+    # -- events ----------------------------------------------------------------------------
+
+    @abstractmethod
+    async def add_event(self, note: Note, *, job: str | None = None) -> None:
+        """Write an event that no other change carries."""
+
+    @abstractmethod
+    async def events(
+        self, *, after: int = 0, limit: int = 1000, job: str | None = None
+    ) -> Sequence[Event]:
+        """Give events with higher ids than ``after``, oldest first."""

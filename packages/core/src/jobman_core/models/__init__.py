@@ -1,0 +1,1 @@
+"""Frozen facts: jobs, tasks, attempts, slices, outcomes, events, and what they add up to."""

@@ -1,0 +1,160 @@
+"""Slices: what is asked of a cloud, what a look at it shows, and what the store remembers."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final
+
+import attrs
+
+from jobman_core.models.accelerator import Accelerator
+
+
+@attrs.frozen
+class SliceRequest:
+    """One place and way to get a slice."""
+
+    cloud: str
+    accelerator: str
+    zone: str
+    #: ``spot``, ``preemptible`` or ``ondemand``.
+    pricing: str = "ondemand"
+    #: ``tpu-vm`` or ``queued-resources``; clouds that know no such thing pass over it.
+    mode: str = "tpu-vm"
+    runtime: str = ""
+    #: The rest of the ``tpu`` section, which the cloud's own ``Config`` gives its shape.
+    options: Mapping[str, Any] = attrs.field(factory=dict)
+
+    @property
+    def hosts(self) -> int:
+        """How many hosts to plan for."""
+        return Accelerator.parse(self.accelerator).hosts
+
+
+@attrs.frozen
+class SliceIdentity:
+    """Whose a slice is: its name at the cloud and the labels that say so."""
+
+    #: The cloud's own name; carries the generation, so that a late delete only hits its own.
+    name: str
+    zone: str
+    home: str
+    owner: str
+    job: str
+    generation: int
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What is written on the slice, and must match before it is adopted."""
+        return {
+            "jobman-home": self.home,
+            "jobman-owner": self.owner,
+            "jobman-job": self.job,
+            "jobman-generation": str(self.generation),
+        }
+
+
+class SlicePhase(StrEnum):
+    """What a slice's state means to a job, whatever its cloud calls the state."""
+
+    #: Asked for; not usable yet.
+    PENDING = "pending"
+    READY = "ready"
+    #: Its capacity is lost, but programs may still run on it (SUSPENDING).
+    LOSING = "losing"
+    #: Nothing runs on it any more: proof of the end of every program.
+    LOST = "lost"
+    #: A delete is under way: not yet proof of anything.
+    DELETING = "deleting"
+
+
+@attrs.frozen
+class HostInfo:
+    """One machine of a slice, as the cloud tells of it."""
+
+    index: int
+    #: What other hosts and people reach it by.
+    ip: str | None = None
+
+
+@attrs.frozen
+class Present:
+    """The cloud says that the slice is there."""
+
+    phase: SlicePhase
+    #: The cloud's own word, as people know it: READY, PREEMPTED, WAITING_FOR_RESOURCES.
+    state: str
+    hosts: tuple[HostInfo, ...] = ()
+    labels: Mapping[str, str] = attrs.field(factory=dict)
+    detail: str = ""
+
+
+@attrs.frozen
+class Absent:
+    """The cloud says that there is no such slice: proof that nothing runs on it."""
+
+
+@attrs.frozen
+class Unknown:
+    """The cloud did not answer: never a reason to delete, release or retry anything."""
+
+    why: str = ""
+
+
+#: The three things that a look at a cloud can show.
+Observation = Present | Absent | Unknown
+
+
+#: How a slice stands on the books until its cloud has said a word of its own.
+ASKED: Final = "REQUESTED"
+
+
+@attrs.frozen
+class Slice:
+    """One generation of a job's slice, as the store has it."""
+
+    job: str
+    generation: int
+    request: SliceRequest
+    identity: SliceIdentity
+    requested_at: datetime
+    #: The cloud's last known word.
+    state: str = ASKED
+    phase: SlicePhase = SlicePhase.PENDING
+    hosts: tuple[HostInfo, ...] = ()
+    detail: str = ""
+    ready_at: datetime | None = None
+    #: When it was seen to be lost.
+    lost_at: datetime | None = None
+    #: Its job does not want it any more; on the books until it is confirmed absent.
+    withdrawn: bool = False
+    #: When it was confirmed absent.
+    gone_at: datetime | None = None
+
+    @property
+    def held(self) -> bool:
+        """Tell whether it may still exist at the cloud."""
+        return self.gone_at is None
+
+    @property
+    def costs(self) -> bool:
+        """Tell whether it is paid for while it stands."""
+        return self.held and self.phase is SlicePhase.READY
+
+
+@attrs.frozen
+class Offer:
+    """What a slice *is*, for a task to be matched with; never what a file says it should be."""
+
+    accelerator: str
+    zone: str
+    hosts: int
+
+    @classmethod
+    def of(cls, slice_: Slice) -> "Offer":
+        """Read it off a slice that is ready."""
+        return cls(
+            Accelerator.parse(slice_.request.accelerator).name,
+            slice_.request.zone,
+            len(slice_.hosts),
+        )

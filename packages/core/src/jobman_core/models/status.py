@@ -1,0 +1,122 @@
+"""The status of a job, computed from facts when someone looks."""
+
+from enum import StrEnum
+
+import attrs
+
+from jobman_core.models.attempt import Attempt
+from jobman_core.models.job import Desired, EndingKind, Job, Step
+from jobman_core.models.lease import Liveness
+from jobman_core.models.slice import Slice, SlicePhase
+
+
+class JobStatus(StrEnum):
+    """What ``list`` shows."""
+
+    QUEUEING = "QUEUEING"
+    PREPARING = "PREPARING"
+    RUNNING = "RUNNING"
+    PREEMPTED = "PREEMPTED"
+    IDLE = "IDLE"
+    PREFIX_FAIL = "PREFIX_FAIL"
+    DONE = "DONE"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+    DEAD = "DEAD"
+    DELETED = "DELETED"
+
+
+@attrs.frozen
+class JobFacts:
+    """All that the status of a job depends on."""
+
+    job: Job
+    #: The newest generation, held or gone; None before the first request.
+    slice: Slice | None = None
+    #: Older or withdrawn generations that are not yet confirmed absent.
+    withdrawing: tuple[Slice, ...] = ()
+    #: Attempts that have not ended.
+    attempts: tuple[Attempt, ...] = ()
+    controller: Liveness = Liveness.NONE
+
+
+_ENDINGS = {
+    EndingKind.DONE: JobStatus.DONE,
+    EndingKind.FAILED: JobStatus.FAILED,
+    EndingKind.PREEMPTED: JobStatus.PREEMPTED,
+    EndingKind.PREFIX_FAIL: JobStatus.PREFIX_FAIL,
+}
+
+
+def status_of(facts: JobFacts) -> tuple[JobStatus, str]:
+    """Give a job's status and the reason for it, one line for people."""
+    status, *reasons = _status(facts)
+    job, slice_ = facts.job, facts.slice
+    if facts.withdrawing:
+        names = ", ".join(s.identity.name for s in facts.withdrawing)
+        reasons.append(f"withdrawing {names}: not yet confirmed absent")
+    elif slice_ and slice_.held and slice_.costs and _rests(facts, status):
+        reasons.append(f"slice {slice_.identity.name} is READY and still costs")
+    if status is not JobStatus.DELETED and job.desired is Desired.RUNNING and job.ending is None:
+        match facts.controller:
+            case Liveness.DEAD | Liveness.NONE if status is not JobStatus.DEAD:
+                reasons.append(f"no controller: `jobman resume {job.id}` starts one")
+            case Liveness.HUNG:
+                reasons.append(f"its controller hangs: `jobman resume {job.id}` replaces it")
+    return status, "; ".join(reason for reason in reasons if reason)
+
+
+def _status(facts: JobFacts) -> tuple[JobStatus, str]:
+    """Give the status, and the part of the reason that belongs to it alone."""
+    job, slice_ = facts.job, facts.slice
+    if job.desired is Desired.DELETED:
+        return JobStatus.DELETED, ""
+    if job.desired is Desired.CANCELLED:
+        return JobStatus.CANCELLED, ""
+    if job.ending is not None:
+        return _ENDINGS[job.ending.kind], job.ending.reason
+    if facts.attempts:
+        attempt = facts.attempts[0]
+        what = "its command" if attempt.task is None else f"task {attempt.task}"
+        if job.desired is Desired.STOPPED:
+            return JobStatus.RUNNING, f"stopping {what}"
+        if attempt.started_at is None and job.step_reason:
+            return JobStatus.RUNNING, job.step_reason
+        return JobStatus.RUNNING, what
+    return _without_attempt(facts, slice_ if slice_ and slice_.held else None)
+
+
+def _without_attempt(facts: JobFacts, slice_: Slice | None) -> tuple[JobStatus, str]:
+    job = facts.job
+    driven = facts.controller in (Liveness.ALIVE, Liveness.HUNG, Liveness.ELSEWHERE)
+    if slice_ is not None and slice_.phase in (SlicePhase.LOST, SlicePhase.LOSING):
+        return JobStatus.PREEMPTED, f"slice {slice_.identity.name} is {slice_.state}"
+    if slice_ is not None and slice_.phase is SlicePhase.READY and not slice_.withdrawn:
+        if not driven or job.desired is Desired.STOPPED:
+            return JobStatus.IDLE, "stopped" if job.desired is Desired.STOPPED else ""
+        if job.step in (Step.IDLE, Step.BACK_OFF):
+            return JobStatus.IDLE, job.step_reason
+        return JobStatus.PREPARING, job.step_reason
+    if driven and job.desired is Desired.RUNNING:
+        if facts.slice is not None and facts.slice.lost_at is not None and job.step is not Step.ACQUIRE:
+            return JobStatus.PREEMPTED, f"slice {facts.slice.identity.name} was lost"
+        return JobStatus.QUEUEING, job.step_reason
+    if slice_ is not None and not slice_.withdrawn:
+        return JobStatus.QUEUEING, f"slice {slice_.identity.name} is {slice_.state}"
+    return JobStatus.DEAD, _why_dead(facts)
+
+
+def _why_dead(facts: JobFacts) -> str:
+    job = facts.job
+    if job.desired is Desired.STOPPED:
+        return "stopped; it has no slice" if facts.slice else "never started"
+    start = f"`jobman resume {job.id}` starts it"
+    if facts.controller is Liveness.NONE and facts.slice is None:
+        return f"its session ended before it did anything: {job.step_reason or start}"
+    return f"no slice and no controller: {start}"
+
+
+def _rests(facts: JobFacts, status: JobStatus) -> bool:
+    """Tell whether the slice stands there with nothing to run on it and nobody about to use it."""
+    resting = (JobStatus.DONE, JobStatus.FAILED, JobStatus.PREFIX_FAIL, JobStatus.IDLE)
+    return status in resting and not facts.attempts

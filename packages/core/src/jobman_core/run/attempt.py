@@ -1,0 +1,380 @@
+"""One attempt: launched or adopted, followed to its outcome, and proved to be over."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from functools import partial
+from typing import Final, TypeVar
+
+import attrs
+
+from jobman_core.clock import to_text
+from jobman_core.errors import CommandFailedError, HostUnreachableError, UnfinishedError
+from jobman_core.models.attempt import Attempt, AttemptRef, HostReport, HostState
+from jobman_core.models.job import Desired
+from jobman_core.models.outcome import Cause, Outcome, OutcomeKind, interrupted
+from jobman_core.models.slice import Slice, SlicePhase
+from jobman_core.models.task import Repo
+from jobman_core.run.checkout import checkout
+from jobman_core.run.context import JobContext
+from jobman_core.run.decide import judge
+from jobman_core.run.orders import Orders
+from jobman_core.run.output import OutputFile
+from jobman_core.run.slices import Slices, Watch
+from jobman_core.run.work import Work, plan_of
+
+#: Seconds between TERM and KILL.
+GRACE: Final = 10.0
+#: Seconds that a fresh clone may take.
+CHECKOUT_LIMIT: Final = 1800.0
+#: Seconds to fetch the rest of the output of an attempt that is over.
+DRAIN_LIMIT: Final = 30.0
+#: Seconds for which a stop waits for hosts that are silent.
+STOP_LIMIT: Final = 60.0
+#: Seconds between two tries to reach hosts that are silent.
+RETRY_EVERY: Final = 2.0
+
+
+_T = TypeVar("_T")
+
+
+class _SilentTooLongError(Exception):
+    """Hosts were silent for longer than the job allows."""
+
+
+class AttemptRun:
+    """Drives one attempt on one slice. Whoever comes next can go on from any point."""
+
+    def __init__(
+        self,
+        ctx: JobContext,
+        slices: Slices,
+        slice_: Slice,
+        attempt: Attempt,
+    ) -> None:
+        """Keep what it acts with."""
+        self._ctx = ctx
+        #: Heard while it runs; None where its end is wanted already.
+        self._orders: Orders | None = None
+        self._slices = slices
+        self._watch = Watch(slices, slice_, ctx)
+        self._slice = slice_
+        self._runner = ctx.runner(slice_)
+        self.attempt = attempt
+        self._exits: dict[int, int | None] = {}
+        self._lost: dict[int, str] = {}
+        self._outputs: dict[int, OutputFile] = {}
+
+    @property
+    def slice(self) -> Slice:
+        """The slice, as last seen."""
+        return self._watch.slice
+
+    async def run(self, work: Work, orders: Orders) -> Outcome:
+        """Launch or adopt it; give the outcome, with proof that nothing of it runs any more.
+
+        Raises:
+            StaleLeaseError: someone else acts for the job now; the attempt is theirs.
+            UnfinishedError: its end was asked for, and cannot be proved now.
+        """
+        self._orders = orders
+        hosts = self.attempt.hosts or work.workers.pick(len(self._slice.hosts))
+        if not hosts:
+            detail = f"the slice has {len(self._slice.hosts)} hosts, none of those asked for"
+            return Outcome(OutcomeKind.FAILED, Cause.SETUP_FAILED, (), detail)
+        self.attempt = attrs.evolve(self.attempt, hosts=hosts)
+        self._open_outputs(work)
+        return await self._finish(work, await self._first_end(work, orders))
+
+    async def end(self, work: Work, cause: str) -> Outcome:
+        """End an attempt that nobody follows.
+
+        Raises:
+            UnfinishedError: that cannot be proved now.
+        """
+        self._open_outputs(work)
+        return await self._finish(work, interrupted(cause))
+
+    def _open_outputs(self, work: Work) -> None:
+        self._outputs = {host: OutputFile(work.log(host)) for host in self.attempt.hosts}
+
+    async def _finish(self, work: Work, outcome: Outcome) -> Outcome:
+        outcome = await self._settle(outcome)
+        self.attempt = attrs.evolve(self.attempt, ended_at=self._ctx.clock.now())
+        self._write_meta(work, outcome)
+        return outcome
+
+    async def _first_end(self, work: Work, orders: Orders) -> Outcome:
+        """Run until the program ends, the slice is lost, or someone wants it ended."""
+        body = asyncio.create_task(self._launch_and_follow(work))
+        lost = asyncio.create_task(self._watch.lost())
+        asked = asyncio.create_task(orders.end_of(self.attempt.token))
+        try:
+            await asyncio.wait((body, lost, asked), return_when=asyncio.FIRST_COMPLETED)
+            if body.done():
+                return body.result()
+            if lost.done():
+                seen = lost.result()
+                vanished = seen.phase is SlicePhase.LOST and seen.state == "ABSENT"
+                cause = Cause.SLICE_GONE if vanished else Cause.PREEMPTED
+                return interrupted(cause, f"slice {seen.identity.name} is {seen.state}")
+            return interrupted(asked.result())
+        finally:
+            for task in (body, lost, asked):
+                task.cancel()
+            await asyncio.gather(body, lost, asked, return_exceptions=True)
+
+    # -- launch ----------------------------------------------------------------------------
+
+    async def _launch_and_follow(self, work: Work) -> Outcome:
+        try:
+            reports = await self._retried(self._reached)
+            if any(report.state is HostState.NONE for report in reports.values()):
+                await self._launch(work)
+            else:
+                self._ctx.journal.job(f"adopts attempt {self.attempt.number} of {work.label}")
+        except CommandFailedError as error:
+            return self._setup_failed(str(error))
+        except _SilentTooLongError as error:
+            return interrupted(Cause.UNREACHABLE, str(error))
+        return await self._follow()
+
+    async def _launch(self, work: Work) -> None:
+        """Start it on every host; where it was started before nothing happens."""
+        ctx = self._ctx
+        await ctx.store.save_attempt(ctx.lease, self.attempt)
+        if work.repo is not None and work.workdir is not None:
+            commit = await self._retried(partial(self._check_out, work.repo, work.workdir))
+            self.attempt = attrs.evolve(self.attempt, commit=commit)
+            await ctx.store.save_attempt(ctx.lease, self.attempt)
+        plan = plan_of(work, self.attempt, ctx.spec, self._slice, ctx.environment)
+        await self._retried(lambda: self._runner.launch(self._ref(), plan))
+        self.attempt = attrs.evolve(self.attempt, started_at=ctx.clock.now())
+        await ctx.store.save_attempt(ctx.lease, self.attempt)
+        self._write_meta(work, None)
+        names = ", ".join(map(str, self.attempt.hosts))
+        ctx.journal.job(f"runs {work.label}, attempt {self.attempt.number}, on hosts {names}")
+
+    async def _check_out(self, repo: Repo, workdir: str) -> str:
+        hosts = self._ctx.hosts(self._slice)
+        chosen = [hosts[index] for index in self.attempt.hosts]
+        return await checkout(chosen, repo, workdir, limit=CHECKOUT_LIMIT)
+
+    async def _reached(self) -> Mapping[int, HostReport]:
+        """Give answers of all hosts; while one is silent the others cannot be judged."""
+        reports = await self._runner.poll(self._ref())
+        for report in reports.values():
+            if report.state is HostState.SILENT:
+                msg = f"host {report.host} does not answer: {report.detail}"
+                raise HostUnreachableError(msg)
+        return reports
+
+    async def _retried(self, action: Callable[[], Awaitable[_T]]) -> _T:
+        """Act until all hosts answer, for as long as they may be silent under a READY node.
+
+        Raises:
+            _SilentTooLongError: they were silent for longer.
+        """
+        clock = self._ctx.clock
+        since: float | None = None
+        while True:
+            await self._ctx.guard()
+            try:
+                return await action()
+            except HostUnreachableError as error:
+                since = clock.monotonic() if since is None else since
+                if clock.monotonic() - since >= self._ctx.spec.unreachable_timeout:
+                    raise _SilentTooLongError(str(error)) from error
+                self._ctx.journal.job(f"{error}; looks at the slice, and tries again")
+                self._watch.look_now()
+                await clock.sleep(RETRY_EVERY)
+
+    # -- follow ----------------------------------------------------------------------------
+
+    async def _follow(self) -> Outcome:
+        """Copy the output and wait for what the hosts' records add up to."""
+        while True:
+            offsets = {host: output.offset for host, output in self._outputs.items()}
+            reports = self._runner.follow(self._ref(), offsets)
+            async with contextlib.aclosing(reports):
+                outcome = await self._read(reports)
+            if outcome is not None:
+                return outcome
+            # The copies stand still (a full disk here): ask again from where they are.
+            await self._ctx.clock.sleep(RETRY_EVERY)
+
+    async def _read(self, reports: AsyncGenerator[HostReport, None]) -> Outcome | None:
+        silent: dict[int, float] = {}
+        async for report in reports:
+            if report.state is HostState.SILENT:
+                outcome = self._hear_silence(report, silent)
+            else:
+                silent.pop(report.host, None)
+                outcome = self._hear(report) or self._verdict_on_running(report)
+            if outcome is not None:
+                return outcome
+            if self._outputs[report.host].stuck:
+                return None
+        # Every host was followed to an end, and yet they add up to nothing: someone ended it.
+        return interrupted(Cause.STOPPED, "ended on its hosts")
+
+    def _hear(self, report: HostReport) -> Outcome | None:
+        """Take in one report; give the outcome once they add up to one."""
+        output = self._outputs[report.host]
+        was_stuck = output.stuck
+        output.write(report.offset, report.data)
+        if output.stuck and output.stuck != was_stuck:
+            self._ctx.journal.job(output.stuck)
+        match report.state:
+            case HostState.DONE:
+                self._exits.setdefault(report.host, report.code)
+            case HostState.LOST:
+                self._lost.setdefault(report.host, "its processes are gone without a record")
+            case HostState.NONE:
+                self._lost.setdefault(report.host, "it has no trace of the attempt")
+            case _:
+                pass
+        return self._judged()
+
+    def _hear_silence(self, report: HostReport, silent: dict[int, float]) -> Outcome | None:
+        now = self._ctx.clock.monotonic()
+        if report.host not in silent:
+            silent[report.host] = now
+            self._ctx.journal.job(f"host {report.host} does not answer: {report.detail}")
+        self._watch.look_now()
+        if now - silent[report.host] < self._ctx.spec.unreachable_timeout:
+            return None
+        return interrupted(Cause.UNREACHABLE, f"host {report.host}: {report.detail}")
+
+    def _judged(self) -> Outcome | None:
+        tails = {
+            host: output.tail.decode("utf-8", "replace") for host, output in self._outputs.items()
+        }
+        return judge(self._exits, self._lost, len(self.attempt.hosts), tails)
+
+    def _verdict_on_running(self, report: HostReport) -> Outcome | None:
+        """Ask plugins whether a program that goes on has failed all the same."""
+        if not report.data:
+            return None
+        tail = self._outputs[report.host].tail.decode("utf-8", "replace")
+        verdict = self._ctx.plugins.judge(
+            "jobman_classify_running", attempt=self.attempt, host=report.host, tail=tail
+        )
+        return attrs.evolve(verdict[1], cause=f"plugin:{verdict[0]}") if verdict else None
+
+    # -- the end ---------------------------------------------------------------------------
+
+    async def _settle(self, outcome: Outcome) -> Outcome:
+        """Prove that nothing of the attempt runs any more, and give the final outcome.
+
+        A program that ended by itself on every host before it was told to keeps its own outcome.
+        """
+        if self._watch.slice.phase is SlicePhase.LOST:
+            return outcome
+        if outcome.cause == Cause.UNREACHABLE:
+            await self._slices.give_back(self._watch.slice, self._ctx.clock.sleep)
+            return outcome
+        await self._prove_end()
+        if self._watch.slice.phase is SlicePhase.LOST:
+            return outcome
+        await self._drain()
+        judged = self._judged()
+        if judged is None or (judged.cause != Cause.EXITED and outcome.cause != judged.cause):
+            return outcome
+        return self._verdict_on_exit(judged) if judged.cause == Cause.EXITED else judged
+
+    async def _prove_end(self) -> None:
+        """End what runs on every host; where one is silent the cloud's word is proof as well."""
+        ctx = self._ctx
+        since = ctx.clock.monotonic()
+        while True:
+            await ctx.guard()
+            ends = await self._runner.end(self._ref(), grace=GRACE)
+            open_ends = [end for end in ends.values() if not end.confirmed]
+            if not open_ends:
+                return
+            seen, _ = await self._slices.look(self._watch.slice)
+            self._watch.slice = seen
+            if seen.phase is SlicePhase.LOST:
+                return
+            why = f"host {open_ends[0].host} has not confirmed the end: {open_ends[0].detail}"
+            waited = ctx.clock.monotonic() - since
+            wanted = self._orders is not None and self._orders.desired is Desired.RUNNING
+            if not wanted and waited >= STOP_LIMIT:
+                raise UnfinishedError(why)
+            if waited >= ctx.spec.unreachable_timeout:
+                await self._slices.give_back(seen, ctx.clock.sleep)
+                return
+            ctx.journal.job(why)
+            await ctx.clock.sleep(RETRY_EVERY)
+
+    async def _drain(self) -> None:
+        """Fetch what the programs had said before they ended; what cannot be had is let go."""
+        offsets = {host: output.offset for host, output in self._outputs.items()}
+        reports = self._runner.follow(self._ref(), offsets)
+        try:
+            async with asyncio.timeout(DRAIN_LIMIT), contextlib.aclosing(reports):
+                async for report in reports:
+                    if report.state is not HostState.SILENT:
+                        self._hear(report)
+        except TimeoutError:
+            self._ctx.journal.job("the rest of the output could not be fetched in time")
+
+    def _verdict_on_exit(self, judged: Outcome) -> Outcome:
+        """Let plugins judge what the exits mean; a non-zero exit stays a failure."""
+        verdict = self._ctx.plugins.judge(
+            "jobman_classify_exit", attempt=self.attempt, exits=judged.exits
+        )
+        if verdict is None:
+            return judged
+        name, outcome = verdict
+        if outcome.kind is OutcomeKind.SUCCEEDED and judged.kind is not OutcomeKind.SUCCEEDED:
+            self._ctx.journal.job(f"plugin {name} called a non-zero exit a success: passed over")
+            return judged
+        return attrs.evolve(outcome, cause=f"plugin:{name}", exits=judged.exits)
+
+    def _setup_failed(self, why: str) -> Outcome:
+        """Say in the output, where people look first, why nothing ran."""
+        first = self._outputs[self.attempt.hosts[0]]
+        first.write(first.offset, f"[jobman: set-up failed: {why}]\n".encode())
+        return Outcome(OutcomeKind.FAILED, Cause.SETUP_FAILED, (), f"set-up failed: {why}")
+
+    def _ref(self) -> AttemptRef:
+        return self._ctx.ref(self.attempt)
+
+    def _write_meta(self, work: Work, outcome: Outcome | None) -> None:
+        if work.meta is None:
+            return
+        try:
+            work.meta.parent.mkdir(parents=True, exist_ok=True)
+            part = work.meta.with_suffix(".part")
+            part.write_text(meta_text(work, self.attempt, self._slice, outcome), encoding="utf-8")
+            part.replace(work.meta)
+        except OSError as error:
+            self._ctx.journal.job(f"{work.meta} cannot be written: {error.strerror}")
+
+
+def meta_text(work: Work, attempt: Attempt, slice_: Slice, outcome: Outcome | None) -> str:
+    """Give what ``run_<NNN>_job<id>_meta.yaml`` holds."""
+    rows: dict[str, object] = {
+        "task_id": work.label,
+        "run": attempt.number,
+        "run_id": attempt.run_id,
+        "job_id": attempt.job,
+        "repo": work.repo.url if work.repo else None,
+        "branch": work.repo.branch if work.repo else None,
+        "commit": attempt.commit,
+        "accelerator": slice_.request.accelerator,
+        "zone": slice_.request.zone,
+        "slice": slice_.identity.name,
+        "workers": list(attempt.hosts),
+        "started": to_text(attempt.started_at) if attempt.started_at else None,
+        "ended": to_text(attempt.ended_at) if attempt.ended_at else None,
+        "outcome": outcome.kind.value if outcome else None,
+        "cause": outcome.cause if outcome else None,
+        "exit_code": outcome.exit_code if outcome else None,
+        "detail": outcome.detail if outcome else None,
+    }
+    # JSON's scalars and lists are YAML's too, whatever stands in them.
+    return "".join(f"{key}: {json.dumps(value)}\n" for key, value in rows.items())

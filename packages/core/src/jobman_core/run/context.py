@@ -1,0 +1,74 @@
+"""What everything that acts for one job needs."""
+
+from collections.abc import Sequence
+
+import attrs
+
+from jobman_core.clock import Clock
+from jobman_core.home import Home
+from jobman_core.interfaces.cloud import Cloud
+from jobman_core.interfaces.environment import Environment
+from jobman_core.interfaces.host import Host, Runner
+from jobman_core.interfaces.store import JobRecord, Store
+from jobman_core.models.attempt import Attempt, AttemptRef
+from jobman_core.models.job import Job, JobSpec
+from jobman_core.models.lease import Lease
+from jobman_core.models.slice import Slice
+from jobman_core.plugins import Plugins
+from jobman_core.queue.service import QueueService
+from jobman_core.run.agent import AgentRunner
+from jobman_core.run.journal import Journal
+from jobman_core.run.lease import Tenure
+
+#: Seconds that an action on a host or a cloud may take; a lease must outlast it.
+ACTION_LIMIT = 60.0
+
+
+@attrs.define
+class JobContext:
+    """One job, the lease to act for it, and the backends that do so."""
+
+    job: Job
+    spec: JobSpec
+    lease: Lease
+    tenure: Tenure
+    store: Store
+    cloud: Cloud
+    home: Home
+    clock: Clock
+    journal: Journal
+    plugins: Plugins
+    queues: QueueService
+    #: Of the job's ``env_type``.
+    environment: Environment | None = None
+    _runners: dict[int, Runner] = attrs.field(factory=dict, init=False)
+
+    async def record(self) -> JobRecord:
+        """Read all facts about the job."""
+        record = await self.store.record(self.job.id)
+        self.job = record.job
+        return record
+
+    async def guard(self, seconds: float = ACTION_LIMIT) -> None:
+        """Make sure that an action of so many seconds may be begun.
+
+        Raises:
+            StaleLeaseError: it may not: someone else acts for the job now.
+        """
+        await self.tenure.guard(self.lease, seconds)
+
+    def hosts(self, slice_: Slice) -> Sequence[Host]:
+        """Give the way to a slice's hosts."""
+        return self.cloud.hosts(slice_)
+
+    def runner(self, slice_: Slice) -> Runner:
+        """Give what keeps attempts on a slice: its own runner, else the agent on its hosts."""
+        runner = self._runners.get(slice_.generation)
+        if runner is None:
+            runner = self.cloud.runner(slice_) or AgentRunner(self.hosts(slice_), self.clock)
+            self._runners[slice_.generation] = runner
+        return runner
+
+    def ref(self, attempt: Attempt, hosts: Sequence[int] = ()) -> AttemptRef:
+        """Name an attempt to the hosts' agents, under this controller's epoch."""
+        return AttemptRef(attempt.token, self.lease.epoch, tuple(hosts or attempt.hosts))

@@ -1,0 +1,87 @@
+"""What to do about an outcome of a job's command: pure."""
+
+from enum import StrEnum
+from typing import Final
+
+import attrs
+
+from jobman_core.models.job import Ending, EndingKind, Loop
+from jobman_core.models.outcome import Cause, HostExit, Outcome, OutcomeKind
+
+FIRST_DELAY: Final = 1.0
+LONGEST_DELAY: Final = 60.0
+
+
+class Action(StrEnum):
+    """The two ways on."""
+
+    AGAIN = "again"
+    END = "end"
+
+
+@attrs.frozen
+class Decision:
+    """What a controller does next."""
+
+    action: Action
+    #: Seconds to wait before it runs again.
+    delay: float = 0.0
+    ending: Ending | None = None
+
+
+def back_off(times: int) -> float:
+    """Give the delay before the next try after so many bad ends in a row."""
+    return min(LONGEST_DELAY, FIRST_DELAY * 2 ** max(0, times - 1))
+
+
+def decide(outcome: Outcome, loop: Loop, *, restarts: int, max_restarts: int) -> Decision:
+    """Say what follows an outcome.
+
+    Args:
+        outcome: of the attempt that just ended.
+        loop: the job's rule.
+        restarts: failures since the job was started by hand, this one counted.
+        max_restarts: how many failures are followed by another start.
+    """
+    if outcome.kind is OutcomeKind.INTERRUPTED:
+        if loop is Loop.NEVER:
+            reason = f"interrupted ({outcome.cause}), and job.loop is false"
+            return Decision(Action.END, ending=Ending(EndingKind.PREEMPTED, reason))
+        return Decision(Action.AGAIN)
+    if outcome.kind is OutcomeKind.SUCCEEDED:
+        if loop is Loop.ALWAYS:
+            return Decision(Action.AGAIN, FIRST_DELAY)
+        return Decision(Action.END, ending=Ending(EndingKind.DONE, "its command succeeded"))
+    what = outcome.detail or outcome.cause
+    if loop is Loop.NEVER:
+        return Decision(Action.END, ending=Ending(EndingKind.FAILED, what))
+    if restarts > max_restarts:
+        reason = f"{what}; started again {max_restarts} times (job.max_restarts)"
+        return Decision(Action.END, ending=Ending(EndingKind.FAILED, reason))
+    return Decision(Action.AGAIN, back_off(restarts))
+
+
+def judge(
+    exits: dict[int, int | None], lost: dict[int, str], expected: int, tails: dict[int, str]
+) -> Outcome | None:
+    """Give the outcome that hosts' records add up to; None while it is open.
+
+    Args:
+        exits: the exit status of each host whose program ended by itself, in order of arrival.
+        lost: hosts without a record whose program is gone, in order of arrival, and how.
+        expected: how many hosts the attempt runs on.
+        tails: the end of each host's output.
+    """
+    records = [HostExit(host, code, tails.get(host, "")) for host, code in exits.items()]
+    bad = [record for record in records if record.code != 0]
+    if bad:
+        first = bad[0]
+        others = [record for record in records if record is not first]
+        detail = f"exit {first.code} on host {first.host}"
+        return Outcome(OutcomeKind.FAILED, Cause.EXITED, (first, *others), detail)
+    if lost:
+        host, how = next(iter(lost.items()))
+        return Outcome(OutcomeKind.INTERRUPTED, Cause.HOST_LOST, tuple(records), f"host {host}: {how}")
+    if len(records) == expected:
+        return Outcome(OutcomeKind.SUCCEEDED, Cause.EXITED, tuple(records), "exit 0")
+    return None

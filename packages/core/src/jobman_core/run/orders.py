@@ -1,0 +1,103 @@
+"""What people want of a job while its controller runs: the store is looked at once a second."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Final
+
+from jobman_core.errors import StoreError
+from jobman_core.interfaces.store import JobRecord
+from jobman_core.models.job import Desired
+from jobman_core.models.outcome import Cause
+from jobman_core.run.context import JobContext
+
+#: Seconds between two looks; a look where nothing changed costs one cheap question.
+LOOK_EVERY: Final = 1.0
+
+_CAUSES: Final = {
+    Desired.STOPPED: Cause.STOPPED,
+    Desired.CANCELLED: Cause.CANCELLED,
+    Desired.DELETED: Cause.CANCELLED,
+}
+
+
+class Ordered(Exception):  # noqa: N818 - not an error: the owner has other wishes
+    """The job is not wanted running any more."""
+
+
+class Orders:
+    """Hears what is wanted of one job."""
+
+    def __init__(self, ctx: JobContext, record: JobRecord) -> None:
+        """Begin with what the store said when the controller started."""
+        self._ctx = ctx
+        self.desired = record.job.desired
+        #: Rises whenever anybody changed anything in the store.
+        self.version = 0
+        self._asked: dict[str, str] = {}
+        self._heard = asyncio.Condition()
+
+    @contextlib.asynccontextmanager
+    async def listening(self) -> AsyncIterator[None]:
+        """Listen for the length of a block."""
+        listener = asyncio.create_task(self._listen())
+        try:
+            yield
+        finally:
+            listener.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await listener
+
+    async def pause(self, seconds: float) -> None:
+        """Wait; shorter where there is news.
+
+        Raises:
+            Ordered: the job is not wanted running any more.
+        """
+        self.check()
+        nap = asyncio.ensure_future(self._ctx.clock.sleep(seconds))
+        news = asyncio.ensure_future(self._wait_for_order())
+        try:
+            await asyncio.wait((nap, news), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            nap.cancel()
+            news.cancel()
+        self.check()
+
+    def check(self) -> None:
+        """Raise Ordered if the job is not wanted running any more."""
+        if self.desired is not Desired.RUNNING:
+            raise Ordered
+
+    async def end_of(self, token: str) -> str:
+        """Return the cause once someone wants an attempt ended, or the job stopped."""
+        async with self._heard:
+            await self._heard.wait_for(lambda: self._cause(token) is not None)
+            return self._cause(token) or Cause.STOPPED
+
+    def _cause(self, token: str) -> str | None:
+        return self._asked.get(token) or _CAUSES.get(self.desired)
+
+    async def _wait_for_order(self) -> None:
+        async with self._heard:
+            await self._heard.wait_for(lambda: self.desired is not Desired.RUNNING)
+
+    async def _listen(self) -> None:
+        seen: int | None = None
+        while True:
+            try:
+                version = await self._ctx.store.version()
+                if version != seen:
+                    await self._hear(await self._ctx.record())
+                    seen = version
+                    self.version += 1
+            except StoreError as error:
+                # It says so in the log and goes on: what runs on the hosts needs no database.
+                self._ctx.journal.job(f"the store cannot be read now: {error}")
+            await self._ctx.clock.sleep(LOOK_EVERY)
+
+    async def _hear(self, record: JobRecord) -> None:
+        async with self._heard:
+            self.desired = record.job.desired
+            self._asked = {a.token: a.end_cause for a in record.attempts if a.end_cause}
+            self._heard.notify_all()

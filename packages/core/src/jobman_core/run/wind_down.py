@@ -1,0 +1,87 @@
+"""Ending what a job has, by whoever holds its lease, whether or not a controller went before."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from jobman_core.errors import UnfinishedError
+from jobman_core.models.attempt import Attempt
+from jobman_core.models.job import Desired
+from jobman_core.models.outcome import Cause, interrupted
+from jobman_core.models.slice import Absent, Slice, SlicePhase
+from jobman_core.run.attempt import STOP_LIMIT, AttemptRun
+from jobman_core.run.context import JobContext
+from jobman_core.run.slices import REFUSED, Slices
+from jobman_core.run.work import work_of
+
+CAUSES: Final = {
+    Desired.RUNNING: Cause.REBOOTED,
+    Desired.STOPPED: Cause.STOPPED,
+    Desired.CANCELLED: Cause.CANCELLED,
+    Desired.DELETED: Cause.CANCELLED,
+}
+
+
+async def wind_down(ctx: JobContext) -> None:
+    """Bring a job to what is wanted of it, other than running.
+
+    Its attempts end on every host and are released; a slice that is not ready is given back, and
+    a ready one too where the job is cancelled or deleted.
+
+    Raises:
+        UnfinishedError: hosts are silent, or a slice is not confirmed absent, after a minute.
+    """
+    record = await ctx.record()
+    desired = record.job.desired
+    await end_attempts(ctx, record.attempts, CAUSES[desired])
+    record = await ctx.record()
+    slices = list(record.withdrawing)
+    current = record.slice
+    if current is not None and current.held and current not in slices:
+        keep = desired is Desired.STOPPED and await _stays_ready(ctx, current)
+        if not keep:
+            slices.append(current)
+    await give_back(ctx, slices)
+
+
+async def end_attempts(ctx: JobContext, attempts: Iterable[Attempt], cause: str) -> None:
+    """End attempts that nobody follows, prove it, and record what became of them."""
+    slices = {s.generation: s for s in await ctx.store.slices(ctx.job.id)}
+    for attempt in attempts:
+        slice_ = slices.get(attempt.generation)
+        cause = attempt.end_cause or cause
+        if slice_ is None or not slice_.held or not attempt.hosts:
+            # Hosts are written down before anything is launched on them: nothing ever ran.
+            outcome = interrupted(cause)
+        else:
+            work = await work_of(ctx, attempt)
+            run = AttemptRun(ctx, Slices(ctx, ctx.clock.sleep), slice_, attempt)
+            outcome = await run.end(work, cause)
+        await ctx.store.end_attempt(ctx.lease, attempt.token, outcome, now=ctx.clock.now())
+        what = attempt.task or "its command"
+        ctx.journal.queue(f"attempt {attempt.number} of {what}: {outcome.kind} ({outcome.cause})")
+
+
+async def give_back(ctx: JobContext, slices: Iterable[Slice]) -> None:
+    """Delete slices and confirm that they are gone; what is not in a minute stays withdrawn.
+
+    Raises:
+        UnfinishedError: one is not confirmed absent yet.
+    """
+    deadline = ctx.clock.monotonic() + STOP_LIMIT
+
+    async def pause(seconds: float) -> None:
+        if ctx.clock.monotonic() >= deadline:
+            msg = "withdrawing: the slice is not confirmed absent yet; whoever acts for it next goes on"
+            raise UnfinishedError(msg)
+        await ctx.clock.sleep(seconds)
+
+    keeper = Slices(ctx, pause)
+    for slice_ in slices:
+        await keeper.give_back(slice_, pause)
+
+
+async def _stays_ready(ctx: JobContext, slice_: Slice) -> bool:
+    if slice_.state == REFUSED:
+        return False
+    seen, look = await Slices(ctx, ctx.clock.sleep).look(slice_)
+    return seen.phase is SlicePhase.READY and not isinstance(look, Absent)
