@@ -10,10 +10,15 @@ from jobman_core.errors import CommandFailedError
 
 #: What the server needs of our environment, and every pane of it would show for ever: no more.
 _KEEP = frozenset({"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMUX_TMPDIR", "USER"})
-#: What tmux says when there is nothing to end.
-_NOTHING_THERE = ("can't find session", "no server running", "error connecting to", "no sessions")
-#: What it says to someone who came while the server was ending with its last session.
-_CAME_TOO_LATE = ("no server running", "error connecting to", "lost server", "server exited")
+#: What tmux says to someone who comes while the server is ending with its last session.
+_SERVER_LEFT = ("no server running", "(Connection refused)", "lost server", "server exited")
+#: What it says, besides, when there is nothing to end.
+_NOTHING_THERE = (
+    *_SERVER_LEFT,
+    "can't find session",
+    "no current target",
+    "(No such file or directory)",
+)
 _TRIES = 20
 _PAUSE = 0.05
 
@@ -53,7 +58,7 @@ class Server:
         command = ("new-session", "-d", "-s", name, "-x", "200", "-y", "50", "--", *argv)
         for _ in range(_TRIES):
             answer = await self._call(*command)
-            if answer.code == 0 or not _says(answer, _CAME_TOO_LATE):
+            if answer.code == 0 or not _says(answer, _SERVER_LEFT):
                 break
             await asyncio.sleep(_PAUSE)
         if answer.code:
@@ -72,7 +77,8 @@ class Server:
 
     async def pane_pids(self, name: str) -> list[int]:
         """Give the processes that a session's panes were started with; none if it is not there."""
-        answer = await self._call("list-panes", "-s", "-t", f"={name}", "-F", "#{pane_pid}")
+        # The colon makes it a session's name where tmux expects a window's.
+        answer = await self._call("list-panes", "-s", "-t", f"={name}:", "-F", "#{pane_pid}")
         if not self._judge(answer, "look at", name):
             return []
         return [int(line) for line in answer.out.split()]
@@ -89,7 +95,7 @@ class Server:
     def _judge(answer: Answer, doing: str, name: str) -> bool:
         if answer.code == 0:
             return True
-        if _says(answer, _NOTHING_THERE) or _says(answer, _CAME_TOO_LATE):
+        if _says(answer, _NOTHING_THERE):
             return False
         raise CommandFailedError(
             f"tmux could not {doing} session {name!r}: {answer.err or answer.out}: try again"
@@ -107,9 +113,7 @@ def _run(argv: tuple[str, ...]) -> Answer:
     """Call tmux, as if from outside of any tmux that the user may be in."""
     import sh
 
-    env = {
-        key: value for key, value in os.environ.items() if key in _KEEP or key.startswith("LC_")
-    }
+    env = {key: value for key, value in os.environ.items() if key in _KEEP or key.startswith("LC_")}
     result = sh.Command("tmux")(
         *argv,
         _env=env,
@@ -117,7 +121,7 @@ def _run(argv: tuple[str, ...]) -> Answer:
         _cwd="/",
         _in=None,
         _tty_out=False,
-        _ok_code=range(256),
+        _ok_code=list(range(256)),
         _return_cmd=True,
     )
     return Answer(result.exit_code, result.stdout.decode().strip(), result.stderr.decode().strip())

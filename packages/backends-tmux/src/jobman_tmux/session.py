@@ -4,7 +4,6 @@ import asyncio
 import os
 import tempfile
 from pathlib import Path
-from typing import ClassVar
 
 from jobman_core import process
 from jobman_core.command import Command
@@ -28,9 +27,9 @@ class TmuxSession(Session):
     name = "tmux"
 
     #: Seconds in which a command that fails is still a failed start.
-    settle: ClassVar[float] = 0.5
+    settle: float = 0.5
     #: Seconds between TERM and KILL.
-    grace: ClassVar[float] = 5.0
+    grace: float = 5.0
 
     def __init__(self, context: Context) -> None:
         """Keep the home's server and where its sessions are written down."""
@@ -105,11 +104,7 @@ class TmuxSession(Session):
 
     async def _launch(self, launch: process.Launch) -> None:
         with tempfile.TemporaryDirectory(prefix="jobman-") as folder:
-            # Only this user may enter the folder; the shim deletes the file once it is read.
-            file, fifo = Path(folder, "launch"), Path(folder, "report")
-            file.touch(mode=0o600)
-            file.write_bytes(launch.encode())
-            os.mkfifo(fifo, 0o600)
+            file, fifo = _leave(folder, launch)
             argv = process.shim_argv("pane", str(file), str(fifo))
             report = await self._report(launch, fifo, argv)
         report.check(launch)
@@ -159,3 +154,12 @@ class TmuxSession(Session):
 def _target(name: str) -> str:
     """Give the name in tmux, where dots and colons mean something."""
     return process.plain_name(name)
+
+
+def _leave(folder: str, launch: process.Launch) -> tuple[Path, Path]:
+    """Leave what to start, and a way to report, in a folder that nobody else may enter."""
+    file, fifo = Path(folder, "launch"), Path(folder, "report")
+    file.touch(mode=0o600)
+    file.write_bytes(launch.encode())
+    os.mkfifo(fifo, 0o600)
+    return file, fifo

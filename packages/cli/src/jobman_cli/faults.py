@@ -1,7 +1,6 @@
 """What went wrong, as the lines that are printed and the code that a command ends with."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import typer
 
@@ -70,14 +69,15 @@ def nearest(word: str, known: Sequence[str]) -> str | None:
     return next(iter([*starts, *get_close_matches(word, known, 1, 0.5)]), None)
 
 
-def _usage(error: Any) -> str:
+def _usage(error: BaseException) -> str:
     """Say what the parser did not like in the way of all other errors."""
     context = getattr(error, "ctx", None)
     see = f"see `{context.command_path if context else 'jobman'} --help`"
-    option = getattr(error, "option_name", None)
-    if option and hasattr(error, "possibilities"):
-        if error.possibilities:
-            return f"there is no option {option}: did you mean {error.possibilities[0]}?"
-        return f"there is no option {option}: {see}"
-    message = " ".join(str(error.format_message()).split()).rstrip(".")
+    possible = getattr(error, "possibilities", ())
+    if possible != ():
+        option = getattr(error, "option_name", "")
+        hint = f"did you mean {possible[0]}?" if possible else see
+        return f"there is no option {option}: {hint}"
+    say = getattr(error, "format_message", error.__str__)
+    message = " ".join(str(say()).split()).rstrip(".")
     return f"{message[:1].lower()}{message[1:]}: {see}"

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, Protocol, TextIO, TypeVar
 
 import typer
 
@@ -135,17 +135,27 @@ class Front:
         *,
         make: bool = False,
         echo: Callable[[str], None] | None = None,
+        home: Path | None = None,
     ) -> _T:
-        """Open the home, do something with it, and close it."""
+        """Open the home, do something with it, and close it.
+
+        Args:
+            body: what to do.
+            make: make the home where there is none.
+            echo: gets the lines of a controller that runs here.
+            home: another home than the one that the options say.
+        """
         import asyncio
 
         self._hear_the_log()
 
         async def whole() -> _T:
-            async with self._open_app(self.home, make=make, echo=echo) as app:
-                if app.made:
-                    self.note(f"made {output.clean(str(app.home))} a home of jobman")
-                return await body(app)
+            async with self._open_app(home or self.home, make=make, echo=echo) as app:
+                try:
+                    return await body(app)
+                finally:
+                    if app.made and home is None:
+                        self.note(f"made {output.clean(str(app.home))} a home of jobman")
 
         return asyncio.run(whole())
 
@@ -175,7 +185,7 @@ class Front:
 
 def front_of(ctx: typer.Context) -> Front:
     """Give what the command that runs has at hand."""
-    front: Any = ctx.obj
+    front: object = ctx.obj
     if not isinstance(front, Front):  # pragma: no cover - main always sets it
         msg = f"a command ran without its Front, with {front!r}"
         raise TypeError(msg)

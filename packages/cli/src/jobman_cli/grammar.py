@@ -1,14 +1,21 @@
 """The shape of the command line: options of every command, sections of help, nearest names."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from jobman_cli import faults
 from jobman_cli.front import front_of
+
+if TYPE_CHECKING:
+    # Typer's own names for these are private, and only needed to check types.
+    from typer._click import Command as AnyCommand
+    from typer._click import Context, HelpFormatter, Parameter
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 #: What every command takes, before its name as well as after it.
 _COMMON = (
@@ -21,21 +28,21 @@ _COMMON = (
 _COMMON_LINE = "Every command takes --home, --json, --no-color, -v and -q: see `jobman --help`."
 
 
-def _remember(ctx: typer.Context, param: Any, value: Any) -> None:
+def _remember(ctx: typer.Context, param: typer.CallbackParam, value: str | int | None) -> None:
     """Keep one of the options of every command; what is not given changes nothing."""
     front = front_of(ctx)
     match param.name:
         case "home" if value:
-            front.home = Path(value).expanduser()
+            front.home = Path(str(value)).expanduser()
         case "json" | "no_color" | "quiet" if value:
             setattr(front, param.name, True)
         case "verbose" if value:
-            front.verbose += value
+            front.verbose += int(value)
 
 
-def _common_options(*, hidden: bool, taken: set[str]) -> list[Any]:
+def _common_options(*, hidden: bool, taken: set[str]) -> "list[Parameter]":
     """Make the options of every command, without those whose names a command has itself."""
-    options = []
+    options: list[Parameter] = []
     for names, metavar, text in _COMMON:
         free = [name for name in names if name not in taken]
         if not free:
@@ -45,7 +52,7 @@ def _common_options(*, hidden: bool, taken: set[str]) -> list[Any]:
             TyperOption(
                 param_decls=[names[-1].strip("-").replace("-", "_"), *free],
                 metavar=metavar,
-                type=str if metavar else None,
+                type=str if metavar else int if counted else None,
                 is_flag=None if metavar or counted else True,
                 count=counted,
                 # A flag that is not given must leave what was given before the command.
@@ -60,23 +67,23 @@ def _common_options(*, hidden: bool, taken: set[str]) -> list[Any]:
     return options
 
 
-def _taken(params: list[Any]) -> set[str]:
+def _taken(params: "list[Parameter]") -> set[str]:
     return {name for param in params for name in param.opts}
 
 
 class Command(TyperCommand):
     """A command that takes the options of every command, and shows its examples as they are."""
 
-    def __init__(self, name: str | None, **settings: Any) -> None:
+    def __init__(self, name: str | None, **settings: Any) -> None:  # noqa: ANN401 - typer's own
         """Add the options of every command."""
         super().__init__(name, **settings)
         self.params += _common_options(hidden=True, taken=_taken(self.params))
 
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+    def collect_usage_pieces(self, ctx: "Context") -> list[str]:
         """Give the pieces of the usage line, without braces around what is required."""
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - given by the base
+    def format_epilog(self, ctx: object, formatter: "HelpFormatter") -> None:  # noqa: ARG002 - given
         """Write the examples, whose lines must not be filled."""
         if self.epilog:
             with formatter.section("Examples"):
@@ -91,25 +98,27 @@ class Group(TyperGroup):
     #: Title and names, in the order of help.
     sections: tuple[tuple[str, tuple[str, ...]], ...] = ()
     #: Loads the commands of plugins.
-    load_more: Callable[[], dict[str, Any]] | None = None
+    load_more: Callable[[], "Mapping[str, AnyCommand]"] | None = None
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - typer's own
         """Add the options of every command."""
         super().__init__(**settings)
         self.params += _common_options(hidden=False, taken=_taken(self.params))
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+    def get_command(self, ctx: object, cmd_name: str) -> "AnyCommand | None":  # noqa: ARG002 - given
         """Find a command, in plugins as well where jobman itself has none of that name."""
         if cmd_name not in self.commands:
             self._load()
         return self.commands.get(cmd_name)
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - given by the base
+    def list_commands(self, ctx: object) -> list[str]:  # noqa: ARG002 - given
         """Give the names of all commands."""
         self._load()
         return list(self.commands)
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+    def resolve_command(
+        self, ctx: "Context", args: list[str]
+    ) -> "tuple[str | None, AnyCommand | None, list[str]]":
         """Find the command that the arguments begin with.
 
         Raises:
@@ -124,7 +133,7 @@ class Group(TyperGroup):
             raise InvalidInputError(msg)
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
+    def format_commands(self, ctx: "Context", formatter: "HelpFormatter") -> None:
         """Write the commands in sections; those in none came with plugins."""
         names = self.list_commands(ctx)
         known = {name for _, members in self.sections for name in members}
@@ -151,14 +160,12 @@ class Group(TyperGroup):
 class App(typer.Typer):
     """A Typer whose commands take the options of every command; what plugins get to fill."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - typer's own
         """Switch Rich off: it costs more than the rest of a start."""
         settings.setdefault("add_completion", False)
-        super().__init__(
-            rich_markup_mode=None, pretty_exceptions_enable=False, **settings
-        )
+        super().__init__(rich_markup_mode=None, pretty_exceptions_enable=False, **settings)
 
-    def command(self, name: str | None = None, **settings: Any) -> Any:
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[_F], _F]:  # noqa: ANN401
         """Register a command."""
         settings.setdefault("cls", Command)
         return super().command(name, **settings)

@@ -163,13 +163,23 @@ class Table:
             indent: put before every line.
         """
         heads = [Cell(head, "bold") for head in self._heads]
-        widths = [max(width(row[i].text) for row in [heads, *self._rows]) for i in range(len(heads))]
-        if room is not None:
-            room -= len(indent)
-            self._fit(widths, room)
-        lines: list[str] = []
-        for row in [heads, *self._rows]:
-            lines += _row(row, widths, room, paint)
+        rows = [heads, *self._rows]
+        widths = [max(width(row[i].text) for row in rows) for i in range(len(heads))]
+        if room is None:
+            return [indent + _row(row, widths, paint)[0] for row in rows]
+        room -= len(indent)
+        self._fit(widths, room)
+        left = room - sum(widths[:-1]) - len(_GAP) * (len(widths) - 1)
+        if left >= min(widths[-1], _ROOM):
+            lines = [line for row in rows for line in _row(row, widths, paint, left)]
+        else:
+            # Too narrow: what belongs into the last column stands below its row, without a head.
+            lines = [_row([*heads[:-1], Cell("")], widths, paint)[0]]
+            for row in self._rows:
+                lines += [
+                    *_row([*row[:-1], Cell("")], widths, paint),
+                    *_below(row[-1], room, paint),
+                ]
         return [indent + line for line in lines]
 
     def _fit(self, widths: list[int], room: int) -> None:
@@ -181,27 +191,28 @@ class Table:
             widths[widest] -= 1
 
 
-def _row(row: list[Cell], widths: list[int], room: int | None, paint: Paint) -> list[str]:
+def _row(row: list[Cell], widths: list[int], paint: Paint, left: int | None = None) -> list[str]:
+    """Give the lines of a row whose last cell may take so many columns."""
     line = ""
     for cell, size in zip(row[:-1], widths, strict=False):
         text = cut(cell.text, size)
         line += paint(text, cell.colour) + " " * (size - width(text)) + _GAP
-    last, used = row[-1], sum(widths[:-1]) + len(_GAP) * (len(widths) - 1)
+    last = row[-1]
     if not last.text:
         return [line.rstrip()]
-    if room is None or width(last.text) <= room - used:
-        return [line + paint(last.text, last.colour)]
-    if room - used >= _ROOM:
-        first, *rest = wrap(last.text, room - used)
-        return [
-            line + paint(first, last.colour),
-            *(" " * used + paint(text, last.colour) for text in rest),
-        ]
-    below = " " * min(widths[0] + len(_GAP), _LEAST)
+    first, *rest = [last.text] if left is None else wrap(last.text, left)
+    used = sum(widths[:-1]) + len(_GAP) * (len(widths) - 1)
     return [
-        line.rstrip(),
-        *(below + paint(text, last.colour) for text in wrap(last.text, room - len(below))),
+        line + paint(first, last.colour),
+        *(" " * used + paint(text, last.colour) for text in rest),
     ]
+
+
+def _below(cell: Cell, room: int, paint: Paint) -> list[str]:
+    if not cell.text:
+        return []
+    indent = " " * _LEAST
+    return [indent + paint(text, cell.colour or "dim") for text in wrap(cell.text, room - _LEAST)]
 
 
 def facts(pairs: Iterable[tuple[str, str]], room: int | None, indent: str = "  ") -> list[str]:

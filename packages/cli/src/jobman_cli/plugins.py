@@ -3,12 +3,15 @@
 import os
 from collections.abc import Callable, Container, Iterable
 from importlib import metadata
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
 from jobman_cli import hookspecs
 from jobman_cli.grammar import App
+
+if TYPE_CHECKING:
+    from typer._click import Command as AnyCommand
 
 
 class CommandRow(NamedTuple):
@@ -30,7 +33,7 @@ def entry_points() -> Iterable[metadata.EntryPoint]:
 
 def load(
     points: Iterable[metadata.EntryPoint], taken: Container[str]
-) -> tuple[dict[str, Any], list[CommandRow]]:
+) -> tuple["dict[str, AnyCommand]", list[CommandRow]]:
     """Load the commands of plugins.
 
     Args:
@@ -40,40 +43,37 @@ def load(
     Returns:
         the commands by name, and a row for each command and each failure.
     """
-    commands: dict[str, Any] = {}
+    commands: dict[str, AnyCommand] = {}
     rows: list[CommandRow] = []
     for point in points:
-        dist = (point.dist.name, point.dist.version) if point.dist else (None, None)
+        dist = point.dist.name if point.dist else None
+        version = point.dist.version if point.dist else None
         try:
             found = _commands_of(point)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - any plugin, any fault
             text = f"{type(error).__name__}: {error}".splitlines()[0]
-            rows.append(CommandRow("command", point.name, *dist, text))
+            rows.append(CommandRow("command", point.name, dist, version, text))
             continue
         for name, command in found.items():
             if name in taken or name in commands:
                 text = f"there is a command {name!r} already"
-                rows.append(CommandRow("command", name, *dist, text))
+                rows.append(CommandRow("command", name, dist, version, text))
                 continue
             commands[name] = command
-            rows.append(CommandRow("command", name, *dist))
+            rows.append(CommandRow("command", name, dist, version))
     return commands, rows
 
 
-def loader(taken: Container[str], complain: Callable[[str], None]) -> Callable[[], dict[str, Any]]:
-    """Give what loads the commands of all plugins, telling of those that fail."""
-
-    def load_all() -> dict[str, Any]:
-        commands, rows = load(entry_points(), taken)
-        for row in rows:
-            if row.error:
-                complain(f"plugin {row.name} of {row.distribution}: {row.error}")
-        return commands
-
-    return load_all
+def load_all(taken: Container[str], complain: Callable[[str], None]) -> "dict[str, AnyCommand]":
+    """Load the commands of all plugins, and tell of those that fail."""
+    commands, rows = load(entry_points(), taken)
+    for row in rows:
+        if row.error:
+            complain(f"plugin {row.name} of {row.distribution}: {row.error}")
+    return commands
 
 
-def _commands_of(point: metadata.EntryPoint) -> dict[str, Any]:
+def _commands_of(point: metadata.EntryPoint) -> "dict[str, AnyCommand]":
     """Load one plugin and let it fill an app of its own, so that it cannot spoil another's."""
     import pluggy
 

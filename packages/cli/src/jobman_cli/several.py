@@ -1,6 +1,5 @@
 """Commands on several jobs: all that can be done is done, and each failure is told."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -10,9 +9,9 @@ from jobman_cli import documents, output
 
 if TYPE_CHECKING:
     from jobman_core.app import App
-    from jobman_core.models.view import Done
 
     from jobman_cli.front import Front
+    from jobman_core.models.view import Done
 
     Act = Callable[[App, str], Awaitable[Done]]
 
@@ -94,6 +93,8 @@ async def _describe(app: "App", jobs: Sequence[str]) -> str:
 async def _work(
     front: "Front", app: "App", work: dict[str, Exception | None], act: "Act", doing: str
 ) -> "list[Done]":
+    import asyncio
+
     gate = asyncio.Semaphore(_AT_ONCE)
 
     async def one(name: str, fault: Exception | None) -> "Done":
@@ -115,6 +116,8 @@ async def _work(
 
 async def _patiently(front: "Front", action: "Awaitable[Done]", what: str) -> "Done":
     """Wait for something, and say what it is if that takes long."""
+    import asyncio
+
     future = asyncio.ensure_future(action)
     done, _ = await asyncio.wait([future], timeout=_PATIENCE)
     if not done:

@@ -6,11 +6,16 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 
+def _strings(argv: Iterable[str]) -> tuple[str, ...]:
+    """Make a tuple; a bare ``tuple`` would leave type checkers without the type of its items."""
+    return tuple(argv)
+
+
 @attrs.frozen
 class Command:
     """A program to start. No shell reads it unless it is one."""
 
-    argv: tuple[str, ...] = attrs.field(converter=tuple)
+    argv: tuple[str, ...] = attrs.field(converter=_strings)
     #: Added to what the place where it runs provides.
     env: Mapping[str, str] = attrs.field(factory=dict, repr=False)
     #: Relative to the home folder of the host; None is the home folder itself.

@@ -1,7 +1,5 @@
 """Sessions that are plain processes: works everywhere, shows nothing but its log."""
 
-from typing import ClassVar
-
 from jobman_core import process
 from jobman_core.interfaces.backend import Context
 from jobman_core.interfaces.session import Session, SessionStart
@@ -14,9 +12,9 @@ class ProcessSession(Session):
 
     #: Seconds in which a command that fails is still a failed start. A wrong argument, a module
     #: that is missing or a bad file show well within it, and ``create`` has two seconds in all.
-    settle: ClassVar[float] = 0.5
+    settle: float = 0.5
     #: Seconds between TERM and KILL.
-    grace: ClassVar[float] = 5.0
+    grace: float = 5.0
 
     def __init__(self, context: Context) -> None:
         """Keep where the sessions of this home are written down."""

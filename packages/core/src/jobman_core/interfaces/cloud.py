@@ -28,6 +28,9 @@ class Cloud(Backend):
     stock-out. What is not known is answered with ``Unknown``, never guessed.
     """
 
+    #: The zone of a job file that names none; None: it has to.
+    default_zone: ClassVar[str | None] = None
+
     #: Seconds between two looks at a slice on which work runs.
     look_every: ClassVar[float] = 5.0
 

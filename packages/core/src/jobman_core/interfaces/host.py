@@ -17,6 +17,13 @@ class HostFacts:
     boot_id_file: str = "/proc/sys/kernel/random/boot_id"
     #: The machine is the slice's alone: leftovers may be swept, devices and lock files too.
     own_machine: bool = True
+    #: Device files that only one program can hold, as shell patterns without spaces.
+    devices: tuple[str, ...] = ("/dev/accel*", "/dev/vfio/*")
+    #: What libtpu leaves behind when it is killed.
+    device_lock: str = "/tmp/libtpu_lockfile"  # noqa: S108 - libtpu chose it
+    #: Where each command runs below a keeper (``JOBMAN_KEEPER`` names it): the argv that, with
+    #: that name and seconds of grace, ends all of it and prints how many processes are left.
+    ender: tuple[str, ...] = ()
 
 
 class Host(ABC):

@@ -250,7 +250,7 @@ class Store(Backend):
     async def attempts(
         self, *, job: str | None = None, queue: str | None = None, task: str | None = None
     ) -> Sequence[Attempt]:
-        """Give the attempts of a job, or of a task of a queue, oldest first."""
+        """Give the attempts of a job, of a task of a queue, or of all its tasks, oldest first."""
 
     # -- queues ----------------------------------------------------------------------------
 
@@ -332,7 +332,15 @@ class Store(Backend):
         counters: Mapping[str, Counters],
         history: Mapping[str, Sequence[PastRun]],
     ) -> None:
-        """Take over what a v3 state file says, once, into a queue that has no attempts yet."""
+        """Take over what a v3 state file says, once, into a queue that has no attempts yet.
+
+        A queue that has attempts, or has taken one over already, is left as it is. Tasks that are
+        not defined yet have their history once they are.
+        """
+
+    @abstractmethod
+    async def history(self, queue: str) -> Mapping[str, Sequence[PastRun]]:
+        """Give the ended runs of all tasks of a queue, oldest first, those of removed ones too."""
 
     # -- events ----------------------------------------------------------------------------
 

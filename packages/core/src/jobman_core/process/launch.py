@@ -27,7 +27,7 @@ class Launch:
 
     #: The session's.
     name: str
-    argv: tuple[str, ...] = attrs.field(converter=tuple)
+    argv: tuple[str, ...]
     #: The command's whole environment.
     env: Mapping[str, str] = attrs.field(repr=False)
     cwd: Path
@@ -104,7 +104,9 @@ class Report:
                 f"see {launch.log}"
             )
         if self.code:
-            raise launch.failed(f"its command ended at once with exit code {self.code}", self.offset)
+            raise launch.failed(
+                f"its command ended at once with exit code {self.code}", self.offset
+            )
 
 
 async def start_detached(launch: Launch) -> None:

@@ -16,9 +16,8 @@ from jobman_core.errors import HeldError, JobmanError, NotYoursError
 from jobman_core.process.identity import ProcessIdentity
 
 _LONGEST = 120
-#: Seconds between looks at a lock that someone else has, and until giving up.
+#: Seconds between looks at a lock that someone else has.
 _LOCK_PAUSE = 0.05
-_LOCK_LIMIT = 30.0
 
 
 def plain_name(name: str) -> str:
@@ -35,6 +34,8 @@ class Records:
     """What a home knows of its sessions: one 0600 file each, renamed into place by the shim."""
 
     folder: Path
+    #: Seconds to wait for another starter or ender: more than one needs.
+    patience: float = 60.0
 
     def path(self, name: str) -> Path:
         """Give the file of a session."""
@@ -85,7 +86,7 @@ class Records:
             ) from None
         try:
             try:
-                async with asyncio.timeout(_LOCK_LIMIT):
+                async with asyncio.timeout(self.patience):
                     await _lock(fd)
             except TimeoutError:
                 raise HeldError(

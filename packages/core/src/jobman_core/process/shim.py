@@ -58,12 +58,16 @@ def _detached(spec: dict[str, Any]) -> None:
     pid, report = _start(spec, group=True)
     if pid is not None:
         report["code"] = _first_moments(pid, spec["settle"])
-    # Whoever asked may be gone by now; the command is none the worse for it.
-    with suppress(OSError):
-        os.write(1, json.dumps(report).encode())
+    _tell(1, report)
 
 
 def _pane(file: Path, fifo: Path) -> None:
+    # Open from the start, so that whoever asked hears of it if this process dies first. Not
+    # blocking: they may be gone.
+    try:
+        out = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        out = os.open(os.devnull, os.O_WRONLY)
     spec = json.loads(file.read_bytes())
     file.unlink()
     # Keys that are typed here are for the command; this one lives as long as it does.
@@ -72,16 +76,19 @@ def _pane(file: Path, fifo: Path) -> None:
     viewer = None if pid is None else _view(spec["log"], report["offset"])
     if pid is not None:
         report["code"] = _first_moments(pid, spec["settle"])
-    # Not blocking: whoever asked may be gone by now.
-    with suppress(OSError):
-        out = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
-        os.write(out, json.dumps(report).encode())
-        os.close(out)
+    _tell(out, report)
     if pid is not None and report["code"] is None:
         os.waitpid(pid, 0)
     if viewer is not None:
         os.kill(viewer, signal.SIGKILL)
         os.waitpid(viewer, 0)
+
+
+def _tell(out: int, report: dict[str, Any]) -> None:
+    # Whoever asked may be gone by now; the command is none the worse for it.
+    with suppress(OSError):
+        os.write(out, json.dumps(report).encode())
+    os.close(out)
 
 
 def _start(spec: dict[str, Any], *, group: bool) -> tuple[int | None, dict[str, Any]]:

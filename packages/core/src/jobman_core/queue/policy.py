@@ -64,7 +64,7 @@ def attempts_allowed(max_retries: int) -> int:
 
 
 def kind_of(accelerator: str) -> str:
-    """Give the one spelling by which tasks and offers are matched; unknown types stay as written."""
+    """Give the one spelling by which tasks and offers are matched; unknown types stay as is."""
     try:
         return Accelerator.parse(accelerator).name
     except ValueError:
@@ -136,6 +136,11 @@ def claimed(counters: Counters) -> Counters:
 def reset(counters: Counters) -> Counters:
     """Forget what the task came to; run numbers go on, and so do attempts that run."""
     return attrs.evolve(counters, done=False, failed=False, fail_count=0)
+
+
+def prioritized(counters: Counters) -> Counters:
+    """Let the task be first in the line, until it is claimed."""
+    return attrs.evolve(counters, priority=True)
 
 
 def marked_done(counters: Counters) -> Counters:

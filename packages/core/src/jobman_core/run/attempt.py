@@ -273,10 +273,9 @@ class AttemptRun:
         if self._watch.slice.phase is SlicePhase.LOST:
             return outcome
         if outcome.cause == Cause.UNREACHABLE:
-            await self._slices.give_back(self._watch.slice, self._ctx.clock.sleep)
+            await self._replace_slice()
             return outcome
-        await self._prove_end()
-        if self._watch.slice.phase is SlicePhase.LOST:
+        if not await self._prove_end():
             return outcome
         await self._drain()
         judged = self._judged()
@@ -284,8 +283,11 @@ class AttemptRun:
             return outcome
         return self._verdict_on_exit(judged) if judged.cause == Cause.EXITED else judged
 
-    async def _prove_end(self) -> None:
-        """End what runs on every host; where one is silent the cloud's word is proof as well."""
+    async def _prove_end(self) -> bool:
+        """End what runs on every host; where one is silent the cloud's word is proof as well.
+
+        Tells whether the hosts are still there to be asked.
+        """
         ctx = self._ctx
         since = ctx.clock.monotonic()
         while True:
@@ -293,21 +295,28 @@ class AttemptRun:
             ends = await self._runner.end(self._ref(), grace=GRACE)
             open_ends = [end for end in ends.values() if not end.confirmed]
             if not open_ends:
-                return
+                return True
             seen, _ = await self._slices.look(self._watch.slice)
             self._watch.slice = seen
             if seen.phase is SlicePhase.LOST:
-                return
+                return False
             why = f"host {open_ends[0].host} has not confirmed the end: {open_ends[0].detail}"
             waited = ctx.clock.monotonic() - since
             wanted = self._orders is not None and self._orders.desired is Desired.RUNNING
             if not wanted and waited >= STOP_LIMIT:
                 raise UnfinishedError(why)
             if waited >= ctx.spec.unreachable_timeout:
-                await self._slices.give_back(seen, ctx.clock.sleep)
-                return
+                await self._replace_slice()
+                return False
             ctx.journal.job(why)
             await ctx.clock.sleep(RETRY_EVERY)
+
+    async def _replace_slice(self) -> None:
+        """Give back a slice whose hosts stay silent: its absence is the proof that is left."""
+        self._ctx.journal.tpu(f"gives back {self._watch.slice.identity.name}: its hosts are silent")
+        self._watch.slice = await self._slices.give_back(
+            self._watch.slice, self._ctx.clock.sleep
+        )
 
     async def _drain(self) -> None:
         """Fetch what the programs had said before they ended; what cannot be had is let go."""
@@ -329,6 +338,9 @@ class AttemptRun:
         if verdict is None:
             return judged
         name, outcome = verdict
+        if not isinstance(outcome, Outcome):
+            self._ctx.journal.job(f"plugin {name} gave no outcome: passed over")
+            return judged
         if outcome.kind is OutcomeKind.SUCCEEDED and judged.kind is not OutcomeKind.SUCCEEDED:
             self._ctx.journal.job(f"plugin {name} called a non-zero exit a success: passed over")
             return judged

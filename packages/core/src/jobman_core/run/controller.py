@@ -1,122 +1,184 @@
-"""The controller of one job: a list of steps that can be entered at any point after a crash."""
+"""The controller of one job: steps that can be entered at any point after a crash."""
 
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 from typing import Final
-
-import attrs
 
 from jobman_core.command import Command
 from jobman_core.errors import (
     CommandFailedError,
+    HeldError,
     HostUnreachableError,
     JobmanError,
     StaleLeaseError,
+    StoreError,
 )
+from jobman_core.interfaces.host import Host
 from jobman_core.interfaces.store import JobRecord
-from jobman_core.models.attempt import Attempt
-from jobman_core.models.job import (
-    CommandMode,
-    Ending,
-    EndingKind,
-    HoldMode,
-    Loop,
-    OnEnd,
-    QueueMode,
-    Step,
-)
-from jobman_core.models.outcome import Cause, Outcome, OutcomeKind
-from jobman_core.models.slice import Offer, Slice, SlicePhase
-from jobman_core.run.attempt import AttemptRun
+from jobman_core.models.job import Ending, EndingKind, Loop, OnEnd, QueueMode, Step
+from jobman_core.models.outcome import Cause
+from jobman_core.models.slice import Slice
 from jobman_core.run.context import JobContext
-from jobman_core.run.decide import Action, back_off, decide
-from jobman_core.run.hosts import on_all
-from jobman_core.run.orders import Ordered, Orders
-from jobman_core.run.slices import NoPlaceError, Slices, Watch
+from jobman_core.run.drive import STORE_EVERY, Drive
+from jobman_core.run.hosts import on_all, run_on_all
+from jobman_core.run.modes import execute
+from jobman_core.run.orders import Ordered
+from jobman_core.run.slices import LostError, NoPlaceError
 from jobman_core.run.wind_down import end_attempts, give_back, wind_down
-from jobman_core.run.work import work_of
 
-#: Seconds between two looks for a task, or at a slice that is held.
-IDLE_EVERY: Final = 1.0
 #: Seconds that a host may take to say that it is there.
 REACH_LIMIT: Final = 20.0
-
-
-class _Lost(Exception):  # noqa: N818 - not an error: slices come and go
-    """The slice is gone or going."""
-
-    def __init__(self, slice_: Slice) -> None:
-        self.slice = slice_
-        super().__init__(slice_.identity.name)
+#: Seconds between two tries to reach hosts that are silent.
+REACH_EVERY: Final = 2.0
+#: Seconds that one command of an environment's set-up may take.
+SET_UP_LIMIT: Final = 3600.0
+#: Seconds between two looks whether a queue's state file is behind.
+MIRROR_EVERY: Final = 1.0
 
 
 class Controller:
-    """Drives one job until its work ends or its owner wants it otherwise."""
+    """Drives one job until its work ends, or its owner wants it otherwise."""
 
     def __init__(self, ctx: JobContext, record: JobRecord) -> None:
-        """Keep what it acts with."""
+        """Begin with what the store said when the lease was taken."""
         self._ctx = ctx
-        self._orders = Orders(ctx, record)
-        self._slices = Slices(ctx, self._orders.pause)
-        #: Interruptions in a row on a slice that stood: something there ends programs.
-        self._odd_ends = 0
+        self._drive = Drive(ctx, record)
 
-    async def drive(self) -> None:
+    async def drive(self, *, set_up: bool = True) -> None:
         """Do all the steps, again and again, until the job has an ending or an order.
+
+        Args:
+            set_up: prepare the hosts before work; False runs the work on the slice as it is.
 
         Raises:
             StaleLeaseError: someone else drives the job now; nothing more was done here.
             UnfinishedError: an order could not be carried out to the end yet.
         """
         ctx = self._ctx
-        async with self._orders.listening():
-            try:
-                await self._settle_old_attempts()
-                await self._work()
-            except Ordered:
-                ctx.journal.job("is not wanted running any more: ends what runs")
-                await wind_down(ctx)
-            except StaleLeaseError:
-                ctx.journal.job("another controller has this job now: leaves everything to it")
-                raise
-            except NoPlaceError as error:
-                await self._end(Ending(EndingKind.FAILED, str(error)))
-        ctx.journal.job("ends")
-
-    async def _work(self) -> None:
-        while True:
-            slice_ = await self._slices.acquire()
-            try:
-                await self._prepare(slice_)
-                ending = await self._execute(slice_)
-            except _Lost as lost:
-                self._ctx.journal.tpu(f"lost slice {lost.slice.identity.name}")
-                if self._ctx.spec.loop is Loop.NEVER:
-                    reason = f"slice {lost.slice.identity.name} was lost, and job.loop is false"
-                    ending = Ending(EndingKind.PREEMPTED, reason)
-                else:
+        async with self._drive.orders.listening(), self._mirroring():
+            while True:
+                try:
+                    await self._work(set_up=set_up)
+                except Ordered:
+                    ctx.journal.job("is wanted otherwise: ends what runs")
+                    await wind_down(ctx)
+                except StaleLeaseError:
+                    ctx.journal.job("another controller has this job now: leaves it alone")
+                    raise
+                except StoreError as error:
+                    ctx.journal.job(f"waits for its store: {error}")
+                    await ctx.clock.sleep(STORE_EVERY)
                     continue
+                ctx.journal.job("is over")
+                return
+
+    async def _work(self, *, set_up: bool) -> None:
+        drive = self._drive
+        while True:
+            await self._settle_old_attempts()
+            try:
+                slice_ = await drive.slices.acquire()
+                if set_up:
+                    await self._prepare(slice_)
+                ending = await execute(drive, slice_)
+            except LostError as lost:
+                self._ctx.journal.tpu(str(lost))
+                if self._ctx.spec.loop is not Loop.NEVER:
+                    continue
+                ending = Ending(EndingKind.PREEMPTED, f"{lost}, and job.loop is false")
+            except NoPlaceError as error:
+                ending = Ending(EndingKind.FAILED, str(error))
+            except (CommandFailedError, HeldError) as error:
+                if isinstance(error, StaleLeaseError):
+                    raise
+                ending = Ending(EndingKind.FAILED, str(error))
             await self._end(ending)
             return
 
     async def _settle_old_attempts(self) -> None:
-        """Release what a lost controller left running on slices that are gone since."""
-        record = await self._ctx.record()
-        held = {
+        """Record as interrupted what was under way on slices that are lost or given back."""
+        ctx = self._ctx
+        record = await ctx.record()
+        standing = {
             s.generation
-            for s in await self._ctx.store.slices(self._ctx.job.id)
+            for s in await ctx.store.slices(ctx.job.id)
             if s.held and not s.withdrawn and s.lost_at is None
         }
-        if gone := [a for a in record.attempts if a.generation not in held]:
-            await end_attempts(self._ctx, gone, Cause.PREEMPTED)
-
-    # -- prepare ---------------------------------------------------------------------------
+        old = [attempt for attempt in record.attempts if attempt.generation not in standing]
+        await end_attempts(ctx, old, Cause.PREEMPTED)
 
     async def _prepare(self, slice_: Slice) -> None:
         """Reach every host, and make the environment there."""
-        ctx = self._ctx
-        await self._step(Step.PREPARE, "reaches its hosts")
+        drive, ctx = self._drive, self._ctx
+        await drive.step(Step.PREPARE, "reaches its hosts")
         hosts = ctx.hosts(slice_)
-        hello = Command(("true",), transient=True)
-        await self._until_reached(slice_, lambda: on_all(hosts, lambda h: h.run(hello, limit=REACH_LIMIT)))
+        await drive.while_held(slice_, self._reach(slice_, hosts))
+        if ctx.environment is None:
+            return
+        await drive.step(Step.PREPARE, f"sets up {ctx.environment.name}")
+        for command in ctx.environment.setup(ctx.spec, None):
+            await drive.while_held(slice_, self._set_up(hosts, command))
 
-    async def _until_reached(self, slice_: Slice, action) -> None:
-        raise NotImplementedError
+    async def _reach(self, slice_: Slice, hosts: Sequence[Host]) -> None:
+        """Return once every host has answered."""
+        ctx = self._ctx
+        hello = Command(("true",), transient=True)
+        since = ctx.clock.monotonic()
+        while True:
+            try:
+                await on_all(hosts, lambda host: host.run(hello, limit=REACH_LIMIT))
+            except HostUnreachableError as error:
+                if ctx.clock.monotonic() - since >= ctx.spec.unreachable_timeout:
+                    ctx.journal.job(f"{error}: gives the slice back, to get another")
+                    await self._drive.slices.give_back(slice_, ctx.clock.sleep)
+                    raise LostError(slice_) from error
+                await self._drive.step(Step.PREPARE, str(error))
+                await ctx.clock.sleep(REACH_EVERY)
+            else:
+                return
+
+    async def _set_up(self, hosts: Sequence[Host], command: Command) -> None:
+        await run_on_all(hosts, command, limit=SET_UP_LIMIT, what=command.argv[0])
+
+    async def _end(self, ending: Ending) -> None:
+        """Write down how the job ended, and give back what nobody wants any more."""
+        ctx = self._ctx
+        record = await ctx.record()
+        await end_attempts(ctx, record.attempts, Cause.PREEMPTED)
+        await ctx.store.set_ending(ctx.lease, ending)
+        ctx.journal.job(f"{ending.kind}: {ending.reason}")
+        slice_ = record.slice
+        if slice_ is None or not slice_.held:
+            return
+        queue_ran_dry = isinstance(ctx.spec.work, QueueMode) and ending.kind is EndingKind.DONE
+        unwanted = slice_.lost_at is not None or queue_ran_dry or not slice_.costs
+        if unwanted or ctx.spec.on_end is OnEnd.DELETE:
+            try:
+                await give_back(ctx, [slice_])
+            except JobmanError as error:
+                # The ending stands; the slice is on the books as withdrawn.
+                ctx.journal.tpu(str(error))
+
+    @contextlib.asynccontextmanager
+    async def _mirroring(self) -> AsyncIterator[None]:
+        """Keep the readable state file of the job's queue up to date."""
+        if self._ctx.job.queue is None:
+            yield
+            return
+        path = Path(self._ctx.job.queue)
+        mirror = asyncio.create_task(self._mirror_on(path))
+        try:
+            yield
+        finally:
+            mirror.cancel()
+            await asyncio.gather(mirror, return_exceptions=True)
+            await self._ctx.queues.mirror(path, now=True)
+
+    async def _mirror_on(self, path: Path) -> None:
+        while True:
+            with contextlib.suppress(StoreError):
+                # The listener says in the log what is wrong with the store.
+                await self._ctx.queues.mirror(path)
+            await self._ctx.clock.sleep(MIRROR_EVERY)

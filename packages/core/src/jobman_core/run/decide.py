@@ -31,7 +31,7 @@ class Decision:
 
 def back_off(times: int) -> float:
     """Give the delay before the next try after so many bad ends in a row."""
-    return min(LONGEST_DELAY, FIRST_DELAY * 2 ** max(0, times - 1))
+    return min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** max(0, times - 1))
 
 
 def decide(outcome: Outcome, loop: Loop, *, restarts: int, max_restarts: int) -> Decision:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import uuid
 from collections.abc import AsyncIterator
 from typing import Self
@@ -12,7 +13,7 @@ from jobman_core.clock import Clock
 from jobman_core.errors import HeldError, StaleLeaseError, StoreError
 from jobman_core.interfaces.store import JobRecord, Store
 from jobman_core.models.lease import Controller, Lease, Liveness
-from jobman_core.process import ProcessIdentity, boot_id, end_process, machine_id
+from jobman_core.process import ProcessIdentity, boot_id, end, machine_id
 
 
 @attrs.frozen
@@ -62,7 +63,7 @@ class Tenure:
     async def __aenter__(self) -> Self:
         """Register, and begin to beat."""
         self._beaten = self._clock.monotonic()
-        me = ProcessIdentity.of_self()
+        me = ProcessIdentity.of(os.getpid())
         await self._store.register(
             Controller(self.id, machine_id(), me.boot_id, me.pid, me.start, self._beaten)
         )
@@ -96,7 +97,7 @@ class Tenure:
                 raise HeldError(msg)
             case Liveness.HUNG:
                 assert holder is not None  # noqa: S101 - what it means
-                await end_process(identity_of(holder[1]), grace=0.0)
+                await end(identity_of(holder[1]), grace=0.0)
             case Liveness.NONE | Liveness.DEAD:
                 pass
         return await self._store.take_lease(

@@ -32,8 +32,6 @@ class Orders:
         """Begin with what the store said when the controller started."""
         self._ctx = ctx
         self.desired = record.job.desired
-        #: Rises whenever anybody changed anything in the store.
-        self.version = 0
         self._asked: dict[str, str] = {}
         self._heard = asyncio.Condition()
 
@@ -56,7 +54,7 @@ class Orders:
         """
         self.check()
         nap = asyncio.ensure_future(self._ctx.clock.sleep(seconds))
-        news = asyncio.ensure_future(self._wait_for_order())
+        news = asyncio.ensure_future(self.ordered())
         try:
             await asyncio.wait((nap, news), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -69,6 +67,11 @@ class Orders:
         if self.desired is not Desired.RUNNING:
             raise Ordered
 
+    async def ordered(self) -> None:
+        """Return once the job is not wanted running any more."""
+        async with self._heard:
+            await self._heard.wait_for(lambda: self.desired is not Desired.RUNNING)
+
     async def end_of(self, token: str) -> str:
         """Return the cause once someone wants an attempt ended, or the job stopped."""
         async with self._heard:
@@ -78,10 +81,6 @@ class Orders:
     def _cause(self, token: str) -> str | None:
         return self._asked.get(token) or _CAUSES.get(self.desired)
 
-    async def _wait_for_order(self) -> None:
-        async with self._heard:
-            await self._heard.wait_for(lambda: self.desired is not Desired.RUNNING)
-
     async def _listen(self) -> None:
         seen: int | None = None
         while True:
@@ -90,7 +89,6 @@ class Orders:
                 if version != seen:
                     await self._hear(await self._ctx.record())
                     seen = version
-                    self.version += 1
             except StoreError as error:
                 # It says so in the log and goes on: what runs on the hosts needs no database.
                 self._ctx.journal.job(f"the store cannot be read now: {error}")

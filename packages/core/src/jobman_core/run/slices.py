@@ -43,6 +43,15 @@ class NoPlaceError(PermanentCloudError):
     """No candidate is left to ask."""
 
 
+class LostError(Exception):
+    """The slice is gone or going: not a failure, slices come and go."""
+
+    def __init__(self, slice_: Slice) -> None:
+        """Name it."""
+        self.slice = slice_
+        super().__init__(f"slice {slice_.identity.name} is lost")
+
+
 class Slices:
     """Gets slices for a job and gives them back. Each generation is on the books all its life."""
 
@@ -62,6 +71,7 @@ class Slices:
 
         Raises:
             NoPlaceError: every candidate refused for good.
+            LostError: the job's own slice, which was ready once, is lost; it is gone by now.
         """
         looks, current = 0, await self._current()
         while True:
@@ -79,7 +89,10 @@ class Slices:
                 self._refusals.clear()
                 return current
             if current.lost_at is not None:
-                await self.give_back(current, self._pause)
+                stood = current.ready_at is not None
+                current = await self.give_back(current, self._pause)
+                if stood:
+                    raise LostError(current)
                 current = None
                 continue
             why = seen.why if isinstance(seen, Unknown) else current.detail
@@ -92,8 +105,8 @@ class Slices:
         seen = await self._ctx.cloud.observe(slice_.identity)
         return await self._note(slice_, seen), seen
 
-    async def give_back(self, slice_: Slice, pause: Pause) -> None:
-        """Delete a slice, and return once it is confirmed absent.
+    async def give_back(self, slice_: Slice, pause: Pause) -> Slice:
+        """Delete a slice, and return it once it is confirmed absent.
 
         From now on it is on the books as withdrawn, so that whoever comes next goes on with it.
 
@@ -122,14 +135,15 @@ class Slices:
                 break
             looks += 1
             await pause(LOOK_EVERY if looks < 20 else LOOK_EVERY_LATER)
-        await self._gone(slice_)
+        return await self._gone(slice_)
 
-    async def _gone(self, slice_: Slice) -> None:
+    async def _gone(self, slice_: Slice) -> Slice:
         ctx = self._ctx
         name = slice_.identity.name
         gone = attrs.evolve(slice_, gone_at=ctx.clock.now(), state="ABSENT", hosts=())
         await ctx.store.save_slice(ctx.lease, gone, Note("slice.gone", f"slice {name} is gone"))
         ctx.journal.tpu(f"slice {name} is gone")
+        return gone
 
     async def _current(self) -> Slice | None:
         """Give the generation that the job uses or waits for; older ones are seen off first."""

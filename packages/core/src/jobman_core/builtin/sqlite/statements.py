@@ -1,6 +1,9 @@
-"""Every statement of the store, by name. A test reads the query plans of those that must be flat."""
+"""Every statement of the store, by name; a test reads the query plans of the hot ones."""
 
 from typing import Final
+
+META: Final = "SELECT value FROM meta WHERE key = ?"
+PUT_META: Final = "INSERT INTO meta (key, value) VALUES (?, ?)"
 
 # -- jobs ------------------------------------------------------------------------------------------
 
@@ -33,9 +36,9 @@ SET_SPEC: Final = """
 SET_AVOID: Final = "UPDATE jobs SET avoid_task = ? WHERE id = ?"
 SET_STEP: Final = "UPDATE jobs SET step = ?, step_reason = ? WHERE id = ?"
 SET_ENDING: Final = "UPDATE jobs SET ending_kind = ?, ending_reason = ? WHERE id = ?"
-COUNT_RESTART: Final = "UPDATE jobs SET restarts = restarts + 1 WHERE id = ? RETURNING restarts"
-COUNT_RUN: Final = "UPDATE jobs SET runs = runs + 1 WHERE id = ? RETURNING runs, run_id"
-NEXT_EPOCH: Final = "UPDATE jobs SET epoch = epoch + 1 WHERE id = ? RETURNING epoch"
+COUNT_RESTART: Final = "UPDATE jobs SET restarts = restarts + 1 WHERE id = ?"
+COUNT_RUN: Final = "UPDATE jobs SET runs = runs + 1 WHERE id = ?"
+NEXT_EPOCH: Final = "UPDATE jobs SET epoch = epoch + 1 WHERE id = ?"
 
 # -- controllers and leases ------------------------------------------------------------------------
 
@@ -172,7 +175,7 @@ UPDATE_ENTRY: Final = """
         min_hosts = :min_hosts, max_jobs = :max_jobs, max_retries = :max_retries,
         removed = :removed
     WHERE id = :id"""
-MOVE_TASK: Final = "UPDATE tasks SET position = ?, rank = ? WHERE id = ?"
+MOVE_TASK: Final = "UPDATE tasks SET position = ? WHERE id = ?"
 REMOVE_TASK: Final = "UPDATE tasks SET removed = 1 WHERE id = ?"
 DROP_DEPENDENCIES: Final = "DELETE FROM dependencies WHERE task = ?"
 INSERT_DEPENDENCY: Final = "INSERT INTO dependencies (task, number, dependency) VALUES (?, ?, ?)"

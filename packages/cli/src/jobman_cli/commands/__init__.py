@@ -1,0 +1,27 @@
+"""The commands, one module each; a module's ``register`` adds its command to the app."""
+
+from typing import Final
+
+#: Title and commands of each section of the help, in its order. Every name is a module here,
+#: with ``_`` after it where the name alone is a word of Python's own.
+SECTIONS: Final = (
+    (
+        "Jobs",
+        (
+            "create",
+            "list",
+            "show",
+            "run",
+            "resume",
+            "stop",
+            "reboot",
+            "requeue",
+            "cancel",
+            "delete",
+            "clean",
+        ),
+    ),
+    ("Tasks", ("queue",)),
+    ("Output", ("logs", "attach")),
+    ("More", ("demo", "validate", "plugins")),
+)

@@ -1,0 +1,101 @@
+"""``jobman demo``: all of it on this machine, with no account."""
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jobman_cli import output
+from jobman_cli.front import Front, front_of
+
+if TYPE_CHECKING:
+    from jobman_cli.demo.play import Play
+    from jobman_cli.demo.verdict import Check
+    from jobman_core.app import App
+
+_EXAMPLES = """
+$ jobman demo
+$ jobman demo --keep
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("demo", epilog=_EXAMPLES)(demo)
+
+
+def demo(
+    ctx: typer.Context,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep the folder, to look at its files and logs.")
+    ] = False,
+) -> None:
+    """See the whole thing on this machine; no account needed.
+
+    Two workers share four tasks. One task depends on another, one fails at first, and one loses
+    its slice in the middle. It takes less than 45 seconds, happens in a folder of its own, and
+    leaves nothing behind.
+    """
+    import shutil
+
+    front = front_of(ctx)
+    home = Path(tempfile.mkdtemp(prefix="jobman-demo-"))
+    left = True
+    try:
+        play, found = _play(front, home)
+        left = bool(play.left)
+    finally:
+        if keep or left:
+            front.note(f"its files are in {home}")
+        else:
+            shutil.rmtree(home)
+    _summary(front, play, found)
+    if not all(check.holds for check in found):
+        raise typer.Exit(1)
+
+
+def _play(front: Front, home: Path) -> "tuple[Play, list[Check]]":
+    from jobman_cli.demo import files, leftovers, picture, verdict
+    from jobman_cli.demo.play import Play
+
+    written = files.write(home)
+    with picture.shown(front) as changed:
+
+        async def body(app: "App") -> "Play":
+            play = Play(app, written, changed)
+            await play.run()
+            return play
+
+        play = front.run(body, make=True, home=home)
+    play.left += leftovers.processes_of(home)
+    return play, verdict.checks(play)
+
+
+def _summary(front: Front, play: "Play", found: "list[Check]") -> None:
+    good = all(check.holds for check in found)
+    if front.json:
+        document = {
+            "ok": good,
+            "seconds": round(play.seconds, 1),
+            "checks": [{"text": check.text, "ok": check.holds} for check in found],
+        }
+        front.document(document)
+        return
+    front.say("", front.paint("What you have just seen", "bold"), "")
+    for check in found:
+        mark, colour = ("ok", "green") if check.holds else ("NO", "red")
+        text = check.text if check.holds else f"It should have been so: {check.text}"
+        first, *rest = output.wrap(text, min(front.room or 80, 80) - 6)
+        front.say(f"  {front.paint(mark, colour)}  {first}", *(f"      {line}" for line in rest))
+        if not check.holds:
+            front.say(f"      But: {output.clean(check.instead)}")
+    front.say("")
+    if good:
+        front.say(
+            f"It took {output.span(play.seconds)}. On a cloud the same files get TPU slices instead"
+            " of folders.",
+            "Your turn: `jobman create --help`.",
+        )
+    else:
+        front.say("Something went wrong: please report it, with what `jobman demo --keep` leaves.")

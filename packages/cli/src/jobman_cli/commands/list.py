@@ -1,0 +1,87 @@
+"""``jobman list``: every job with its status, and the cores that they hold."""
+
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jobman_cli import documents, output
+from jobman_cli.front import Front, front_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jobman_core.models.view import JobView
+
+_EXAMPLES = """
+$ jobman list
+$ jobman list --mine --refresh
+$ jobman list --json | jq -r '.[] | select(.status == "FAILED") | .id'
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("list", epilog=_EXAMPLES)(list_jobs)
+
+
+def list_jobs(
+    ctx: typer.Context,
+    mine: Annotated[bool, typer.Option("--mine", help="Only your own jobs.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Deleted jobs as well.")] = False,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="Ask the cloud before telling what is known.")
+    ] = False,
+) -> None:
+    """List jobs with their status, and the cores that they hold."""
+    front = front_of(ctx)
+    views = front.run(lambda app: app.list(mine=mine, deleted=everything, refresh=refresh))
+    if front.json:
+        front.document([documents.job(view) for view in views])
+    elif views:
+        front.say(*_lines(front, views))
+    else:
+        whose = "no jobs of yours" if mine else "no jobs"
+        front.note(f"{whose}: `jobman create job.yaml` makes one, `jobman demo` shows how it works")
+
+
+def what(view: "JobView") -> str:
+    """Say what a job runs, or why it does not."""
+    running = {None: "", "command": "its command"}.get(view.running, f"task {view.running}")
+    # The reason of a running job begins with what it runs.
+    return view.reason or running
+
+
+def _lines(front: Front, views: "Sequence[JobView]") -> "list[str]":
+    table = output.Table(
+        "ID",
+        "USER",
+        "NAME",
+        "TYPE",
+        "ZONE",
+        "IP",
+        "STATUS",
+        "WHAT",
+        shrink=("USER", "NAME", "ZONE", "IP"),
+    )
+    for view in views:
+        table.add(
+            view.id,
+            view.user,
+            view.name,
+            view.accelerator,
+            view.zone or output.NOTHING,
+            view.ip or output.NOTHING,
+            output.status_cell(str(view.status)),
+            what(view),
+        )
+    cores: Counter[str] = Counter()
+    for view in views:
+        cores[view.zone] += view.cores
+    lines = table.lines(front.room, front.paint)
+    held = {zone: number for zone, number in sorted(cores.items()) if number}
+    if held:
+        zones = ", ".join(f"{output.clean(zone)} {number}" for zone, number in held.items())
+        total = f" ({sum(held.values())} in all)" if len(held) > 1 else ""
+        lines += ["", f"cores held: {zones}{total}"]
+    return lines

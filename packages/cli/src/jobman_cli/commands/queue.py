@@ -1,0 +1,266 @@
+"""``jobman queue``: see and manage a queue of tasks."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from jobman_cli import arguments, completion, documents, output
+from jobman_cli.commands.show import cause
+from jobman_cli.front import Front, front_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jobman_core.app import App
+    from jobman_core.models.task import Task
+    from jobman_core.models.view import QueueView, QueueWorkers, TaskDetail
+
+_EXAMPLES = """
+$ jobman queue
+$ jobman queue tasks.yaml --task baseline
+$ jobman queue --reset-failed
+$ jobman queue --reset-pattern 'sweep-*' --yes
+"""
+
+
+class _Reset(NamedTuple):
+    """Which tasks to reset."""
+
+    ids: "Sequence[str]"
+    pattern: str | None
+    everything: bool
+    failed: bool
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("queue", epilog=_EXAMPLES)(queue)
+
+
+def queue(
+    ctx: typer.Context,
+    file: arguments.TasksFile = None,
+    *,
+    show_all: Annotated[bool, typer.Option("--show-all", help="Hidden tasks as well.")] = False,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help="Show one task, its runs and logs.", autocompletion=completion.tasks
+        ),
+    ] = None,
+    reset: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ID",
+            help="Make a task as new; may be given again. Logs and history stay.",
+            autocompletion=completion.tasks,
+        ),
+    ] = None,
+    reset_pattern: Annotated[
+        str | None, typer.Option(metavar="GLOB", help="Reset the tasks whose ids match.")
+    ] = None,
+    reset_all: Annotated[bool, typer.Option("--reset-all", help="Reset every task.")] = False,
+    reset_failed: Annotated[
+        bool, typer.Option("--reset-failed", help="Reset the tasks that failed, to try them again.")
+    ] = False,
+    prioritize: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help="Take a task before all others.", autocompletion=completion.tasks
+        ),
+    ] = None,
+    done: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help="Take a task as done, run or not.", autocompletion=completion.tasks
+        ),
+    ] = None,
+    cleanup: Annotated[
+        bool,
+        typer.Option("--cleanup", help="Release the tasks of workers that are gone."),
+    ] = False,
+    yes: arguments.Yes = False,
+) -> None:
+    """See a queue, and manage its tasks.
+
+    A reset of a task that runs ends it first, and asks before it does.
+    """
+    front = front_of(ctx)
+    chosen = _Reset(reset or (), reset_pattern, reset_all, reset_failed)
+    _refuse_two(
+        {
+            "--task": task is not None,
+            "a reset": any(chosen),
+            "--prioritize": prioritize is not None,
+            "--done": done is not None,
+            "--cleanup": cleanup,
+        }
+    )
+    if task is not None:
+        found = front.run(lambda app: app.queue_task(file, task))
+        _show_task(front, found)
+        return
+
+    async def act(app: "App") -> "list[str] | QueueView":
+        said: list[str] = []
+        if any(chosen):
+            said = await _reset(front, app, file, chosen, yes=yes)
+        elif prioritize is not None:
+            await app.prioritize(file, prioritize)
+            said = [f"{prioritize} is taken before all others"]
+        elif done is not None:
+            await app.mark_done(file, done)
+            said = [f"{done} counts as done"]
+        elif cleanup:
+            said = await app.cleanup(file) or ["nothing was left by workers that are gone"]
+        else:
+            return await app.queue(file)
+        if not front.json:
+            return said
+        # What a script gets after an action is the queue as it is then.
+        front.note(*map(output.clean, said))
+        return await app.queue(file)
+
+    result = front.run(act, make=True)
+    if isinstance(result, list):
+        front.say(*map(output.clean, result))
+    elif front.json:
+        front.document(documents.queue(result))
+    else:
+        front.say(*_lines(front, result, show_all=show_all))
+
+
+def _refuse_two(asked: dict[str, bool]) -> None:
+    names = [name for name, given in asked.items() if given]
+    if len(names) > 1:
+        from jobman_core.errors import InvalidInputError
+
+        msg = f"{' and '.join(names)} at once: give one of them"
+        raise InvalidInputError(msg)
+
+
+async def _reset(
+    front: Front, app: "App", file: Path | None, chosen: _Reset, *, yes: bool
+) -> list[str]:
+    tasks = await app.match_tasks(
+        file,
+        ids=chosen.ids,
+        pattern=chosen.pattern,
+        all=chosen.everything,
+        failed=chosen.failed,
+    )
+    if not tasks:
+        return [_no_task(chosen)]
+    running = await app.queue_running(file, tasks)
+    if running and not yes:
+        verb = "runs" if len(running) == 1 else "run"
+        if not front.ask(f"{output.joined(running)} {verb} now: end and reset?"):
+            raise typer.Exit(1)
+    await app.reset(file, tasks)
+    return [f"reset {output.count(len(tasks), 'task')}: {output.joined(tasks)}"]
+
+
+def _no_task(chosen: _Reset) -> str:
+    if chosen.pattern is not None:
+        from jobman_core.errors import NotFoundError
+
+        msg = f"no task matches {chosen.pattern!r}: `jobman queue --show-all` lists all"
+        raise NotFoundError(msg)
+    return "no task has failed" if chosen.failed else "the queue has no tasks"
+
+
+def _lines(front: Front, view: "QueueView", *, show_all: bool) -> list[str]:
+    shown = [task for task in view.tasks if show_all or not task.spec.hide]
+    statuses: dict[str, int] = {}
+    for task in view.tasks:
+        statuses[str(task.status)] = statuses.get(str(task.status), 0) + 1
+    counts = ", ".join(f"{number} {status.lower()}" for status, number in statuses.items())
+    path = output.clean(str(view.path))
+    lines = [f"{path}: {output.count(len(view.tasks), 'task')}" + (f": {counts}" if counts else "")]
+    if view.problem:
+        front.warn(f"{view.problem}: what follows is its last good version")
+    accelerators = dict.fromkeys([*(task.spec.accelerator for task in shown), *view.workers])
+    for accelerator in accelerators:
+        lines += ["", front.paint(output.clean(accelerator), "bold")]
+        lines += _tasks(front, [task for task in shown if task.spec.accelerator == accelerator])
+        lines += output.facts([("workers:", _workers(view.workers.get(accelerator)))], front.room)
+    if len(shown) < len(view.tasks):
+        lines += ["", f"{len(view.tasks) - len(shown)} hidden: --show-all shows them"]
+    return lines
+
+
+def _tasks(front: Front, tasks: "Sequence[Task]") -> list[str]:
+    if not tasks:
+        return []
+    table = output.Table(
+        "TASK", "STATUS", "RUNS", "FAILS", "ZONE", "JOBS", "WHY", shrink=("TASK", "ZONE", "JOBS")
+    )
+    for task in tasks:
+        counters = task.counters
+        marks = ["next" if counters.priority else "", "hidden" if task.spec.hide else ""]
+        table.add(
+            task.id,
+            output.status_cell(str(task.status)),
+            str(counters.run_count),
+            f"{counters.fail_count}/{max(1, task.spec.max_retries)}",
+            task.spec.zone or "any",
+            ",".join(running.job for running in task.running) or output.NOTHING,
+            "; ".join(word for word in [*marks, task.reason] if word),
+        )
+    return table.lines(front.room, front.paint, "  ")
+
+
+def _workers(workers: "QueueWorkers | None") -> str:
+    groups = {
+        "working": workers.working if workers else (),
+        "idle": workers.idle if workers else (),
+        "waiting for a slice": workers.waiting if workers else (),
+        "stopped": workers.stopped if workers else (),
+    }
+    words = [f"{len(ids)} {name} ({output.joined(ids)})" for name, ids in groups.items() if ids]
+    return ", ".join(words) or "none"
+
+
+def _show_task(front: Front, found: "TaskDetail") -> None:
+    if front.json:
+        front.document(documents.task_detail(found))
+        return
+    task, spec, now = found.task, found.task.spec, front.now()
+    status = output.status_cell(str(task.status))
+    front.say(
+        f"{front.paint(output.clean(task.id), 'bold')}  {front.paint(status.text, status.colour)}"
+    )
+    if task.reason:
+        front.say(f"  {output.clean(task.reason)}")
+    pairs = [
+        ("accelerator", spec.accelerator),
+        ("zone", spec.zone or "any"),
+        ("code", f"{spec.repo.url} at {spec.repo.branch}" if spec.repo else ""),
+        ("depends on", ", ".join(spec.depends_on)),
+        ("jobs at once", str(spec.max_jobs)),
+        ("failures", f"{task.counters.fail_count} of {max(1, spec.max_retries)} allowed attempts"),
+        ("runs", str(task.counters.run_count)),
+    ]
+    front.say(*output.facts([pair for pair in pairs if pair[1]], front.room))
+    if found.attempts:
+        front.say("", front.paint("Runs", "bold"), *_runs(front, found, now))
+    if found.logs:
+        front.say("", front.paint("Logs", "bold"))
+        front.say(*(f"  {output.clean(str(path))}" for path in found.logs))
+
+
+def _runs(front: Front, found: "TaskDetail", now: datetime) -> list[str]:
+    table = output.Table("RUN", "JOB", "STARTED", "LASTED", "OUTCOME", "CAUSE")
+    for one in found.attempts:
+        started = one.started_at or one.claimed_at
+        table.add(
+            str(one.number),
+            one.job,
+            output.moment(started, now),
+            output.span(((one.ended_at or now) - started).total_seconds()),
+            output.status_cell(str(one.outcome.kind) if one.outcome else "running"),
+            cause(one),
+        )
+    return table.lines(front.room, front.paint, "  ")

@@ -1,0 +1,1 @@
+"""The play that ``jobman demo`` shows: its files, its course, its picture, its verdict."""

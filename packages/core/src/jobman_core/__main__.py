@@ -1,0 +1,37 @@
+"""What a session runs: ``python -m jobman_core HOME JOB``, the controller of one job."""
+
+import asyncio
+import sys
+import traceback
+from pathlib import Path
+
+from jobman_core.app import App
+from jobman_core.errors import JobmanError
+from jobman_core.home import Home
+
+
+def main(arguments: list[str]) -> int:
+    """Drive one job; all that is said goes to the session's log."""
+    home, job = arguments
+
+    def say(line: str) -> None:
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+
+    async def drive() -> None:
+        async with App(Home(Path(home)), echo=say) as app:
+            await app.drive(job)
+
+    try:
+        asyncio.run(drive())
+    except JobmanError as error:
+        say(f"error: {error}")
+        return error.exit_code
+    except Exception:
+        say(traceback.format_exc())
+        raise
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,486 @@
+"""The facade that front ends call, and the only place that wires the parts together.
+
+    async with App.at(None) as app:
+        for job in await app.list():
+            print(job.id, job.status, job.reason)
+"""
+
+import getpass
+import os
+from collections.abc import AsyncGenerator, Callable, Sequence
+from pathlib import Path
+from typing import Final, Self
+
+from jobman_core.backends import Backends
+from jobman_core.builtin import BUILTINS
+from jobman_core.builtin.sqlite import SqliteStore
+from jobman_core.clock import Clock, SystemClock, to_text
+from jobman_core.config.settings import load_settings
+from jobman_core.config.surroundings import Surroundings
+from jobman_core.errors import Fault, HeldError, InvalidInputError, NotFoundError
+from jobman_core.home import Home, find_home
+from jobman_core.hub import Hub
+from jobman_core.interfaces.backend import Context
+from jobman_core.interfaces.store import JobRecord
+from jobman_core.jobs import Jobs, session_name
+from jobman_core.logs import LOOK_EVERY, Logs, Selection
+from jobman_core.models.attempt import Attempt
+from jobman_core.models.event import Event
+from jobman_core.models.task import QueueDefinition, TaskStatus
+from jobman_core.models.view import (
+    Created,
+    Done,
+    HostView,
+    JobDetail,
+    JobView,
+    LogChunk,
+    Plan,
+    QueueView,
+    TaskDetail,
+)
+from jobman_core.plugins import PluginRow, Plugins
+from jobman_core.queue.service import QueueService
+from jobman_core.queues import Queues
+from jobman_core.run.slices import Slices
+from jobman_core.views import job_view
+
+#: How many of a job's newest events and attempts ``show`` gives.
+_EVENTS: Final = 200
+
+
+class App:
+    """A home, opened by a person. An asynchronous context manager."""
+
+    def __init__(
+        self,
+        home: Home,
+        *,
+        make: bool = False,
+        user: str | None = None,
+        clock: Clock | None = None,
+        plugins: Plugins | None = None,
+        echo: Callable[[str], None] | None = None,
+    ) -> None:
+        """Name a home; nothing is touched before the block is entered.
+
+        Args:
+            home: where everything lies.
+            make: create the home if there is none; :attr:`made` then says so.
+            user: who acts; by default ``$USER``, else the process's user.
+            clock: the machine's, unless a test has its own.
+            plugins: those installed, unless a test has its own.
+            echo: gets what controllers in this process say, a line each.
+        """
+        self._home = home
+        self._make = make
+        self.user = user or os.environ.get("USER") or getpass.getuser()
+        self._clock = clock or SystemClock()
+        self._plugins = plugins
+        self._echo = echo
+        self._opened: Hub | None = None
+        #: The home did not exist before.
+        self.made = False
+
+    @classmethod
+    def at(
+        cls,
+        home: Path | None,
+        *,
+        make: bool = False,
+        echo: Callable[[str], None] | None = None,
+    ) -> "App":
+        """Name the home that a command means: the one given, else JOBMAN_HOME, else upward."""
+        root = find_home(home, os.environ.get("JOBMAN_HOME"), Path.cwd())
+        return cls(Home(root), make=make, echo=echo)
+
+    @property
+    def home(self) -> Path:
+        """The home folder."""
+        return self._home.root
+
+    async def __aenter__(self) -> Self:
+        """Open the home, if there is one."""
+        if self._home.state.is_dir():
+            await self._open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close it."""
+        if self._opened is not None:
+            await self._opened.backends.aclose()
+            await self._opened.store.aclose()
+
+    # -- jobs ------------------------------------------------------------------------------
+
+    async def create(
+        self, config: Path, *, count: int = 1, start: bool = True
+    ) -> list[Created]:
+        """Check a job file, record so many jobs of it, and start them.
+
+        Raises:
+            ConfigError: the file, or its tasks file, has faults; nothing was created.
+        """
+        from jobman_core.create import check_job_file, create_jobs
+
+        if count < 1:
+            msg = f"count {count}: at least one job"
+            raise InvalidInputError(msg)
+        file = check_job_file(config, self._surroundings())
+        hub = await self._ready(make=True)
+        created = await create_jobs(hub, file, count)
+        result = []
+        for job in created:
+            if start:
+                await Jobs(hub).start(job)
+            result.append(Created(await self._view(job), file.notes))
+        return result
+
+    async def plan(self, config: Path) -> Plan:
+        """Say what a job file would ask of the cloud and run on the hosts; nothing is done."""
+        from jobman_core.create import check_job_file, plan_of
+
+        around = self._surroundings()
+        return plan_of(check_job_file(config, around), around)
+
+    async def validate(self, files: Sequence[Path]) -> list[Fault]:
+        """Check job and tasks files; no cloud is asked and no home needed."""
+        from jobman_core.create import validate_file
+
+        around = self._surroundings()
+        return [fault for path in files for fault in validate_file(path, around)]
+
+    async def list(
+        self, *, mine: bool = False, deleted: bool = False, refresh: bool = False
+    ) -> Sequence[JobView]:
+        """Give all jobs, oldest first."""
+        hub = self._opened
+        if hub is None:
+            return []
+        if refresh:
+            await self._refresh(hub)
+        return [
+            job_view(record, hub.liveness(record))
+            for record in await hub.store.records(deleted=deleted)
+            if not mine or record.job.user == self.user
+        ]
+
+    async def show(self, job: str) -> JobDetail:
+        """Give all about one job."""
+        hub = await self._ready()
+        record = await hub.record(job)
+        slice_ = record.slice if record.slice and record.slice.held else None
+        hosts = tuple(HostView(h.index, h.ip) for h in slice_.hosts) if slice_ else ()
+        events = await hub.store.events(job=record.job.id, limit=1_000_000)
+        return JobDetail(
+            job=job_view(record, hub.liveness(record)),
+            slice=record.slice,
+            hosts=hosts,
+            attempts=tuple(await hub.store.attempts(job=record.job.id)),
+            events=tuple(events[-_EVENTS:]),
+            settings=_settings_of(record),
+            folder=hub.home.job(record.job.user, record.job.id),
+        )
+
+    async def resolve(self, jobs: Sequence[str]) -> Sequence[str]:
+        """Give full ids."""
+        hub = await self._ready()
+        return [await hub.resolve(job) for job in jobs]
+
+    async def run(
+        self,
+        job: str,
+        *,
+        force: bool = False,
+        force_prefix: bool = False,
+        cmd_only: bool = False,
+    ) -> JobView:
+        """Be a job's controller here, until it is over.
+
+        Raises:
+            HeldError: a live controller has it.
+        """
+        del force_prefix  # Prefix scripts are not run by this version.
+        hub = await self._ready()
+        job = await hub.resolve(job)
+        await Jobs(hub).run_here(job, set_up=not cmd_only, force=force)
+        return await self._view(job)
+
+    async def drive(self, job: str) -> None:
+        """Be a job's controller in its session."""
+        await Jobs(await self._ready()).drive(job, in_session=True)
+
+    async def resume(
+        self, job: str, *, force: bool = False, force_prefix: bool = False
+    ) -> Done:
+        """Start a job that does not run."""
+        del force, force_prefix
+        return await Jobs(await self._ready()).resume(job)
+
+    async def unattended(self) -> Sequence[str]:
+        """Give the jobs that ``resume --all`` is for."""
+        return await Jobs(self._opened).unattended() if self._opened else []
+
+    async def bring_back(self, job: str) -> Done:
+        """Do for one of them what is open."""
+        return await Jobs(await self._ready()).bring_back(job)
+
+    async def stop(self, job: str) -> Done:
+        """End what runs; a slice that is ready stays, and costs."""
+        return await Jobs(await self._ready()).stop(job)
+
+    async def reboot(
+        self, job: str, *, force: bool = False, force_prefix: bool = False
+    ) -> Done:
+        """Stop a job and start it again, with its file as it stands now."""
+        del force, force_prefix
+        return await Jobs(await self._ready()).reboot(job)
+
+    async def requeue(self, job: str) -> Done:
+        """Let a queue worker give its task back and take another."""
+        return await Jobs(await self._ready()).requeue(job)
+
+    async def cancel(self, job: str) -> Done:
+        """End what runs, and give the slice back; the job stays listed."""
+        return await Jobs(await self._ready()).cancel(job)
+
+    async def delete(self, job: str) -> Done:
+        """End what runs, give the slice back, and take the job off the list."""
+        return await Jobs(await self._ready()).delete(job)
+
+    async def clean(self, job: str) -> Done:
+        """Delete a job and remove its folder."""
+        return await Jobs(await self._ready()).clean(job)
+
+    async def attach(self, job: str) -> Sequence[str]:
+        """Give the command that shows a job's session on this terminal."""
+        hub = await self._ready()
+        record = await hub.record(job)
+        session = hub.backends.session(record.job.session)
+        name = session_name(record.job.id)
+        shown = session.attach(name)
+        if shown is None:
+            msg = (
+                f"session {record.job.session!r} has no terminal: "
+                f"`jobman logs -f --controller {record.job.id}` follows the controller"
+            )
+            raise InvalidInputError(msg)
+        if not await session.alive(name):
+            msg = f"job {record.job.id} has no session now: `jobman logs --controller` has its words"
+            raise NotFoundError(msg)
+        return [*shown.argv]
+
+    async def preempt(self, job: str) -> None:
+        """Take a job's slice away as its cloud would, where the cloud can be asked for that."""
+        hub = await self._ready()
+        record = await hub.record(job)
+        hub.own(record.job)
+        if record.slice is None or not record.slice.held:
+            msg = f"job {record.job.id} has no slice"
+            raise InvalidInputError(msg)
+        await hub.backends.cloud(record.job.cloud).preempt(record.slice.identity)
+
+    # -- queues ----------------------------------------------------------------------------
+
+    async def queue(self, path: Path | None) -> QueueView:
+        """Give a queue, whole."""
+        return await (await self._queues()).view(path)
+
+    async def queue_task(self, path: Path | None, task: str) -> TaskDetail:
+        """Give one task of a queue, with its history and logs."""
+        return await (await self._queues()).detail(path, task)
+
+    async def queue_running(self, path: Path | None, tasks: Sequence[str]) -> Sequence[str]:
+        """Give those of the tasks that run now."""
+        return await (await self._queues()).running(path, tasks)
+
+    async def match_tasks(
+        self,
+        path: Path | None,
+        *,
+        ids: Sequence[str] = (),
+        pattern: str | None = None,
+        all: bool = False,  # noqa: A002 - the option's own word
+        failed: bool = False,
+    ) -> Sequence[str]:
+        """Give the tasks that a reset is meant for."""
+        queues = await self._queues()
+        return await queues.match(path, ids=ids, pattern=pattern, all=all, failed=failed)
+
+    async def reset(self, path: Path | None, tasks: Sequence[str]) -> None:
+        """Let tasks run from the start again; what runs of them is ended first."""
+        await (await self._queues()).reset(path, tasks)
+
+    async def prioritize(self, path: Path | None, task: str) -> None:
+        """Let a task be picked before all others, once."""
+        await (await self._queues()).prioritize(path, task)
+
+    async def mark_done(self, path: Path | None, task: str) -> None:
+        """Call a task done."""
+        await (await self._queues()).mark_done(path, task)
+
+    async def cleanup(self, path: Path | None) -> Sequence[str]:
+        """Resolve attempts whose controllers are lost; says what was done, a line each."""
+        return await (await self._queues()).cleanup(path)
+
+    # -- logs, events, plugins -------------------------------------------------------------
+
+    async def logs(
+        self,
+        *,
+        job: str | None = None,
+        task: str | None = None,
+        queue: Path | None = None,
+        run: int | None = None,
+        worker: int | None = None,
+        follow: bool = False,
+        controller: bool = False,
+        tail: int | None = None,
+    ) -> AsyncGenerator[LogChunk, None]:
+        """Read logs of a job's attempts, of a task's, or of a job's controllers."""
+        hub = await self._ready()
+        logs = Logs(hub)
+        if task is not None:
+            found = await (await self._queues()).find(queue)
+            await hub.store.task(found.path, task)
+            chunks = logs.read(self._of_task(hub, found.path, task, run, worker, follow, tail))
+        elif job is None:
+            msg = "whose logs? name a job, or --task"
+            raise InvalidInputError(msg)
+        elif controller:
+            chunks = logs.controller(job, follow=follow, tail=tail)
+        else:
+            full = await hub.resolve(job)
+
+            async def attempts() -> Sequence[Attempt]:
+                return await hub.store.attempts(job=full)
+
+            async def over() -> bool:
+                return await logs.job_is_over(full)
+
+            chunks = logs.read(Selection(attempts, over, run, worker, follow, tail))
+        async for chunk in chunks:
+            yield chunk
+
+    def _of_task(  # noqa: PLR0913 - one for each option
+        self,
+        hub: Hub,
+        queue: str,
+        task: str,
+        run: int | None,
+        worker: int | None,
+        follow: bool,
+        tail: int | None,
+    ) -> Selection:
+        async def attempts() -> Sequence[Attempt]:
+            return await hub.store.attempts(queue=queue, task=task)
+
+        async def over() -> bool:
+            found = await hub.store.task(queue, task)
+            return not found.running and found.status in (TaskStatus.DONE, TaskStatus.FAILED)
+
+        return Selection(attempts, over, run, worker, follow, tail)
+
+    async def watch(self, after: int) -> AsyncGenerator[Event, None]:
+        """Yield events with higher ids as they come, without end."""
+        hub = await self._ready()
+        while True:
+            events = await hub.store.events(after=after)
+            for event in events:
+                after = event.id
+                yield event
+            if not events:
+                await hub.clock.sleep(LOOK_EVERY)
+
+    def plugins(self) -> Sequence[PluginRow]:
+        """List every plugin, also those that failed to load."""
+        return self.plugins_loaded.rows()
+
+    # -- wiring ----------------------------------------------------------------------------
+
+    @property
+    def plugins_loaded(self) -> Plugins:
+        """The plugins, loaded when they are first asked for."""
+        if self._plugins is None:
+            self._plugins = Plugins.from_environment(BUILTINS)
+        return self._plugins
+
+    def _surroundings(self) -> Surroundings:
+        """Give what files are read against, whether or not there is a home yet."""
+        if self._opened is not None:
+            return self._opened.surroundings()
+        return Surroundings(self._home, self.plugins_loaded, load_settings(self._home))
+
+    async def _ready(self, *, make: bool = False) -> Hub:
+        """Give the open home.
+
+        Raises:
+            NotFoundError: there is none, and none is to be made.
+        """
+        if self._opened is None:
+            if not (make and self._make):
+                msg = f"no jobman home in {self.home}: `jobman create` makes one"
+                raise NotFoundError(msg)
+            self._home.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.made = True
+            await self._open()
+        assert self._opened is not None  # noqa: S101 - just opened
+        return self._opened
+
+    async def _open(self) -> None:
+        settings = load_settings(self._home)
+        store = SqliteStore(Context(self._home.root, "", self._clock))
+        await store.open()
+        home_id = await store.home_id()
+        self._opened = Hub(
+            home=self._home,
+            user=self.user,
+            settings=settings,
+            plugins=self.plugins_loaded,
+            store=store,
+            clock=self._clock,
+            backends=Backends(
+                self.plugins_loaded, self._home.root, home_id, self._clock, settings
+            ),
+            queues=QueueService(store, self._home, self._clock, _read_tasks),
+            echo=self._echo,
+        )
+
+    async def _queues(self) -> Queues:
+        hub = await self._ready(make=True)
+        return Queues(hub, Jobs(hub))
+
+    async def _view(self, job: str) -> JobView:
+        hub = await self._ready()
+        record = await hub.store.record(job)
+        return job_view(record, hub.liveness(record))
+
+    async def _refresh(self, hub: Hub) -> None:
+        """Ask the clouds about the slices of jobs that nobody watches now."""
+        for record in await hub.store.records():
+            slice_ = record.slice
+            if slice_ is None or not slice_.held:
+                continue
+            try:
+                async with hub.acting(record) as ctx:
+                    await Slices(ctx, hub.clock.sleep).look(slice_)
+            except HeldError:
+                continue  # Its controller looks all the time.
+
+
+def _read_tasks(path: Path) -> QueueDefinition:
+    # Only when a tasks file changed: ruamel is too slow to import for every command.
+    from jobman_core.config.tasks import read_tasks
+
+    return read_tasks(path)
+
+
+def _settings_of(record: JobRecord) -> dict[str, str]:
+    """Give a job's settings that are safe to show: none comes from its environment."""
+    job = record.job
+    return {
+        "cloud": job.cloud,
+        "session": job.session,
+        "queue": job.queue or "-",
+        "wanted": job.desired.value,
+        "submitted": to_text(job.created_at),
+    }

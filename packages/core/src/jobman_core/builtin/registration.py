@@ -1,0 +1,29 @@
+"""The built-ins' own hooks."""
+
+from collections.abc import Sequence
+
+from jobman_core import hookimpl
+from jobman_core.builtin.local import LocalCloud
+from jobman_core.builtin.process_session import ProcessSession
+from jobman_core.builtin.sqlite import SqliteStore
+from jobman_core.interfaces.cloud import Cloud
+from jobman_core.interfaces.session import Session
+from jobman_core.interfaces.store import Store
+
+
+@hookimpl
+def jobman_clouds() -> Sequence[type[Cloud]]:
+    """Bring this machine, as a cloud."""
+    return [LocalCloud]
+
+
+@hookimpl
+def jobman_sessions() -> Sequence[type[Session]]:
+    """Bring plain processes, as sessions."""
+    return [ProcessSession]
+
+
+@hookimpl
+def jobman_stores() -> Sequence[type[Store]]:
+    """Bring SQLite."""
+    return [SqliteStore]

@@ -1,0 +1,221 @@
+"""Rows to models and back."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from sqlite3 import Row
+from typing import Any
+
+import attrs
+
+from jobman_core.errors import NotFoundError
+from jobman_core.models.attempt import Attempt, AttemptMode
+from jobman_core.models.event import Event
+from jobman_core.models.job import Desired, Ending, EndingKind, Job, Step
+from jobman_core.models.lease import Controller, Lease
+from jobman_core.models.outcome import HostExit, Outcome, OutcomeKind
+from jobman_core.models.queue import Queue
+from jobman_core.models.slice import HostInfo, Slice, SliceIdentity, SlicePhase, SliceRequest
+from jobman_core.models.task import Counters, Repo, TaskSpec, Workers
+
+
+def job_number(job: str) -> int:
+    """Read a job's id.
+
+    Raises:
+        NotFoundError: it is none.
+    """
+    if not (job.isascii() and job.isdigit()) or len(job) > 15:  # noqa: PLR2004 - fits an INTEGER
+        raise NotFoundError(f"no job {job!r}: `jobman list --all` shows all")
+    return int(job)
+
+
+def job_id(number: int) -> str:
+    """Write a job's id: six digits, more once there are a million jobs."""
+    return f"{number:06d}"
+
+
+def stamp(value: datetime) -> str:
+    """Write a moment so that it sorts, and comes back the same."""
+    return value.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def moment(value: datetime | None) -> str | None:
+    """Write a moment that may not have come."""
+    return None if value is None else stamp(value)
+
+
+def _when(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
+
+
+def job_of(row: Row) -> Job:
+    """Read a job."""
+    ending = None
+    if row["ending_kind"] is not None:
+        ending = Ending(EndingKind(row["ending_kind"]), row["ending_reason"])
+    return Job(
+        id=job_id(row["id"]),
+        user=row["user"],
+        name=row["name"],
+        base_name=row["base_name"],
+        accelerator=row["accelerator"],
+        zone=row["zone"],
+        cloud=row["cloud"],
+        session=row["session"],
+        queue=row["queue"],
+        spec_hash=row["spec_hash"],
+        desired=Desired(row["desired"]),
+        created_at=datetime.fromisoformat(row["created_at"]),
+        step=Step(row["step"]),
+        step_reason=row["step_reason"],
+        ending=ending,
+        restarts=row["restarts"],
+        recoveries=row["recoveries"],
+        avoid_task=row["avoid_task"],
+        worker_num=row["worker_num"],
+    )
+
+
+def holder_of(row: Row) -> tuple[Lease, Controller]:
+    """Read a lease and who has it."""
+    controller = Controller(
+        row["id"], row["machine"], row["boot_id"], row["pid"], row["pid_start"], row["beat"]
+    )
+    return Lease(job_id(row["job"]), row["id"], row["epoch"]), controller
+
+
+def slice_values(slice_: Slice) -> dict[str, Any]:
+    """Write a slice."""
+    return {
+        "job": job_number(slice_.job),
+        "generation": slice_.generation,
+        "request": _json(attrs.asdict(slice_.request)),
+        "identity": _json(attrs.asdict(slice_.identity)),
+        "hosts": _json([[host.index, host.ip] for host in slice_.hosts]),
+        "requested_at": moment(slice_.requested_at),
+        "state": slice_.state,
+        "phase": slice_.phase.value,
+        "detail": slice_.detail,
+        "ready_at": moment(slice_.ready_at),
+        "lost_at": moment(slice_.lost_at),
+        "withdrawn": int(slice_.withdrawn),
+        "gone_at": moment(slice_.gone_at),
+    }
+
+
+def slice_of(row: Row) -> Slice:
+    """Read a slice."""
+    return Slice(
+        job=job_id(row["job"]),
+        generation=row["generation"],
+        request=SliceRequest(**json.loads(row["request"])),
+        identity=SliceIdentity(**json.loads(row["identity"])),
+        requested_at=datetime.fromisoformat(row["requested_at"]),
+        state=row["state"],
+        phase=SlicePhase(row["phase"]),
+        hosts=tuple(HostInfo(index, ip) for index, ip in json.loads(row["hosts"])),
+        detail=row["detail"],
+        ready_at=_when(row["ready_at"]),
+        lost_at=_when(row["lost_at"]),
+        withdrawn=bool(row["withdrawn"]),
+        gone_at=_when(row["gone_at"]),
+    )
+
+
+def attempt_of(row: Row) -> Attempt:
+    """Read an attempt."""
+    outcome = None
+    if row["outcome"] is not None:
+        exits = tuple(HostExit(*exit_) for exit_ in json.loads(row["exits"]))
+        outcome = Outcome(OutcomeKind(row["outcome"]), row["cause"], exits, row["detail"])
+    return Attempt(
+        token=row["token"],
+        job=row["past_job"] if row["job"] is None else job_id(row["job"]),
+        generation=row["generation"],
+        number=row["number"],
+        run_id=row["run_id"],
+        claimed_at=datetime.fromisoformat(row["claimed_at"]),
+        queue=row["queue_path"],
+        task=row["task_name"],
+        mode=AttemptMode(row["mode"]),
+        stage=row["stage"],
+        parent=row["parent"],
+        hosts=tuple(json.loads(row["hosts"])),
+        commit=row["code"],
+        started_at=_when(row["started_at"]),
+        end_cause=row["end_cause"],
+        ended_at=_when(row["ended_at"]),
+        outcome=outcome,
+    )
+
+
+def hosts_text(hosts: tuple[int, ...]) -> str:
+    """Write host indices."""
+    return _json(list(hosts))
+
+
+def exits_text(exits: tuple[HostExit, ...]) -> str:
+    """Write how hosts ended."""
+    return _json([[exit_.host, exit_.code, exit_.tail] for exit_ in exits])
+
+
+def queue_of(row: Row) -> Queue:
+    """Read a queue."""
+    return Queue(row["path"], row["folder"], row["content_hash"], row["problem"], row["changes"])
+
+
+def spec_text(spec: TaskSpec) -> str:
+    """Write an entry of a tasks file; equal entries give equal texts."""
+    return _json(attrs.asdict(spec))
+
+
+def spec_of(text: str) -> TaskSpec:
+    """Read an entry of a tasks file."""
+    data = json.loads(text)
+    indices = data["workers"]["indices"]
+    data["workers"] = Workers(indices if indices == "all" else tuple(indices))
+    data["repo"] = None if data["repo"] is None else Repo(**data["repo"])
+    data["depends_on"] = tuple(data["depends_on"])
+    return TaskSpec(**data)
+
+
+def counters_of(row: Row) -> Counters:
+    """Read what has become of a task."""
+    return Counters(
+        done=bool(row["done"]),
+        failed=bool(row["failed"]),
+        fail_count=row["fail_count"],
+        run_count=row["run_count"],
+        running=row["running"],
+        priority=bool(row["priority"]),
+    )
+
+
+def counters_values(counters: Counters) -> Mapping[str, int]:
+    """Write what has become of a task."""
+    return {
+        "done": int(counters.done),
+        "failed": int(counters.failed),
+        "fail_count": counters.fail_count,
+        "run_count": counters.run_count,
+        "running": counters.running,
+        "priority": int(counters.priority),
+    }
+
+
+def event_of(row: Row) -> Event:
+    """Read an event."""
+    return Event(
+        id=row["id"],
+        at=datetime.fromisoformat(row["at"]),
+        kind=row["kind"],
+        text=row["text"],
+        job=None if row["job"] is None else job_id(row["job"]),
+        queue=row["queue"],
+        task=row["task"],
+    )
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)

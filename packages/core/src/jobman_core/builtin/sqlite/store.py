@@ -1,0 +1,295 @@
+"""The store on SQLite: every method is one transaction on the store's own thread."""
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import ClassVar
+
+from jobman_core.builtin.sqlite import (
+    attempts,
+    binding,
+    events,
+    jobs,
+    leases,
+    queues,
+    slices,
+    tasks,
+)
+from jobman_core.builtin.sqlite.database import Database
+from jobman_core.builtin.sqlite.fresh import Fresh
+from jobman_core.builtin.sqlite.mounts import is_network
+from jobman_core.builtin.sqlite.rows import stamp
+from jobman_core.home import Home
+from jobman_core.interfaces.backend import Context
+from jobman_core.interfaces.store import JobDraft, JobRecord, Note, PastRun, Store
+from jobman_core.models.attempt import Attempt
+from jobman_core.models.event import Event
+from jobman_core.models.job import Desired, Ending, Job, Step
+from jobman_core.models.lease import Controller, Lease
+from jobman_core.models.outcome import Outcome
+from jobman_core.models.queue import Claim, Demand, Queue
+from jobman_core.models.slice import Offer, Slice
+from jobman_core.models.task import Counters, QueueDefinition, Task
+from jobman_core.process import machine_id
+
+
+class SqliteStore(Store):
+    """Keeps a home's facts in ``jobs/.jobman/jobman.db``.
+
+    What others are told to rely on (jobs, wishes, slices, claims, outcomes) is on the disk before
+    a method returns; beats and steps are not synced. A home is bound to one machine.
+    """
+
+    name: ClassVar[str] = "sqlite"
+
+    def __init__(
+        self,
+        context: Context,
+        *,
+        busy: float = 60.0,
+        machine: Callable[[], str] = machine_id,
+        network: Callable[[Path], bool] = is_network,
+    ) -> None:
+        """Keep what it was given; nothing is touched yet.
+
+        Args:
+            context: the home, and a clock; its ``home_id`` is not looked at: it comes from here.
+            busy: seconds to wait for others who write.
+            machine: gives this machine's id.
+            network: tells whether a folder is on a network file system.
+        """
+        super().__init__(context)
+        self._binding = binding.Binding(Home(context.home), machine)
+        self._db = Database(Home(context.home).database, busy=busy, network=network)
+
+    # -- the store itself ------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """Open, make or migrate the database."""
+        await self._db.open(self._binding.bind, self._binding.bound)
+
+    async def aclose(self) -> None:
+        """Close it."""
+        await self._db.aclose()
+
+    async def home_id(self) -> str:
+        """Give the home's UUID."""
+        return await self._db.read(binding.home_id)
+
+    async def version(self) -> int:
+        """Give a number that differs whenever anybody has changed anything."""
+        return await self._db.version()
+
+    # -- jobs ------------------------------------------------------------------------------
+
+    async def draft_job(self, draft: JobDraft) -> Job:
+        """Take the next id and suffix for a job that nobody sees until it is published."""
+        return await self._db.write(jobs.draft, draft, self._fresh())
+
+    async def publish_job(self, job: str, *, spec_hash: str) -> Job:
+        """Let a drafted job be seen."""
+        return await self._db.write(jobs.publish, job, spec_hash, self._at())
+
+    async def discard_job(self, job: str) -> None:
+        """Forget a draft; its number is not used again."""
+        await self._db.write(jobs.discard, job)
+
+    async def job_ids(self) -> Sequence[str]:
+        """Give all ids, oldest first, those of deleted jobs too."""
+        return await self._db.read(jobs.ids)
+
+    async def record(self, job: str) -> JobRecord:
+        """Give all facts about a job."""
+        return await self._db.read(jobs.record, job)
+
+    async def records(self, *, deleted: bool = False) -> Sequence[JobRecord]:
+        """Give all facts about all jobs, oldest first; deleted ones only when asked for."""
+        return await self._db.read(jobs.records, deleted)
+
+    async def set_desired(self, job: str, desired: Desired, note: Note) -> Job:
+        """Write down what is wanted of a job."""
+        return await self._db.write(jobs.set_desired, job, desired, note, self._at())
+
+    async def set_spec(self, job: str, draft: JobDraft, *, spec_hash: str) -> Job:
+        """Take over what an edited ``config.yaml`` says."""
+        return await self._db.write(jobs.set_spec, job, draft, spec_hash)
+
+    async def set_avoid(self, job: str, task: str | None) -> None:
+        """Say which task this worker should leave to others, once."""
+        await self._db.write(jobs.set_avoid, job, task)
+
+    async def set_step(self, lease: Lease, step: Step, reason: str) -> None:
+        """Write down where the controller is; not synced, and nothing if it is no change."""
+        if not await self._db.read(jobs.at_step, lease, step, reason):
+            await self._db.write_unsynced(jobs.set_step, lease, step, reason)
+
+    async def set_ending(self, lease: Lease, ending: Ending) -> None:
+        """Write down how the job ended."""
+        await self._db.write(jobs.set_ending, lease, ending, self._at())
+
+    async def count_restart(self, lease: Lease) -> int:
+        """Count one failure of the fixed command; gives the count."""
+        return await self._db.write(jobs.count_restart, lease)
+
+    # -- controllers and leases ------------------------------------------------------------
+
+    async def register(self, controller: Controller) -> None:
+        """Write down a controller before it takes leases."""
+        await self._db.write(leases.register, controller)
+
+    async def beat(self, controller: str, now: float) -> None:
+        """Say that a controller lives; not synced."""
+        await self._db.write_unsynced(leases.beat, controller, now)
+
+    async def retire(self, controller: str) -> None:
+        """Forget a controller and the leases it has."""
+        await self._db.write(leases.retire, controller)
+
+    async def take_lease(self, job: str, controller: str, *, instead_of: Lease | None) -> Lease:
+        """Take a job's lease, with the next epoch."""
+        return await self._db.write(leases.take, job, controller, instead_of)
+
+    async def check_lease(self, lease: Lease) -> None:
+        """Raise StaleLeaseError unless the lease is the job's newest."""
+        await self._db.read(leases.check, lease)
+
+    async def drop_lease(self, lease: Lease) -> None:
+        """Give a lease back; one that is not held any more is no error."""
+        await self._db.write(leases.drop, lease)
+
+    # -- slices ----------------------------------------------------------------------------
+
+    async def open_slice(self, lease: Lease, slice_: Slice, note: Note) -> None:
+        """Put a new generation on the books, before the cloud is asked for it."""
+        await self._db.write(slices.open_, lease, slice_, note, self._at())
+
+    async def save_slice(self, lease: Lease, slice_: Slice, note: Note | None = None) -> None:
+        """Write down what is known of a generation now."""
+        await self._db.write(slices.save, lease, slice_, note, self._at())
+
+    async def slices(self, job: str) -> Sequence[Slice]:
+        """Give all generations of a job, oldest first."""
+        return await self._db.read(slices.of_job, job)
+
+    # -- attempts --------------------------------------------------------------------------
+
+    async def open_attempt(self, lease: Lease, *, generation: int, now: datetime) -> Attempt:
+        """Put an attempt of the job's command on the books."""
+        return await self._db.write(attempts.open_, lease, generation, _fresh(now))
+
+    async def save_attempt(self, lease: Lease, attempt: Attempt) -> None:
+        """Write down hosts, commit and start of a live attempt."""
+        await self._db.write(attempts.save, lease, attempt, self._at())
+
+    async def ask_end(self, token: str, cause: str) -> None:
+        """Ask for the end of an attempt: whoever controls its job does it."""
+        await self._db.write(attempts.ask_end, token, cause)
+
+    async def end_attempt(
+        self, lease: Lease, token: str, outcome: Outcome, *, now: datetime
+    ) -> None:
+        """Record the outcome of an attempt, once, and release its task if it has one."""
+        await self._db.write(attempts.end, lease, token, outcome, _fresh(now))
+
+    async def attempts(
+        self, *, job: str | None = None, queue: str | None = None, task: str | None = None
+    ) -> Sequence[Attempt]:
+        """Give the attempts of a job, of a task of a queue, or of all its tasks, oldest first."""
+        return await self._db.read(attempts.of, job, queue, task)
+
+    # -- queues ----------------------------------------------------------------------------
+
+    async def open_queue(self, path: str) -> Queue:
+        """Give a queue, new if need be."""
+        found = await self._db.read(queues.find, path)
+        if found is not None:
+            return found
+        return await self._db.write(queues.open_, path, self._at())
+
+    async def queue(self, path: str) -> Queue:
+        """Give a queue."""
+        return await self._db.read(queues.get, path)
+
+    async def queues(self) -> Sequence[Queue]:
+        """Give all queues of the home."""
+        return await self._db.read(queues.all_)
+
+    async def define(self, path: str, definition: QueueDefinition) -> Queue:
+        """Put a file's definitions in force; clears the problem."""
+        return await self._db.write(queues.define, path, definition, self._fresh())
+
+    async def set_problem(self, path: str, problem: str) -> None:
+        """Say what is wrong with the file as it stands; empty: nothing."""
+        if (await self.queue(path)).problem != problem:
+            await self._db.write(queues.set_problem, path, problem, self._at())
+
+    async def claim(
+        self, lease: Lease, queue: str, offer: Offer, *, generation: int, now: datetime
+    ) -> Claim | None:
+        """Take the best task that fits the offer; None: there is none now."""
+        if await self._db.read(attempts.nothing_to_claim, lease, queue, offer):
+            return None
+        return await self._db.write(
+            attempts.claim, lease, queue, offer, generation=generation, fresh=_fresh(now)
+        )
+
+    async def tasks(self, queue: str) -> Sequence[Task]:
+        """Give all tasks in the file's order, then removed ones that still run."""
+        return await self._db.read(tasks.of_queue, queue)
+
+    async def task(self, queue: str, task: str) -> Task:
+        """Give one task."""
+        return await self._db.read(tasks.one, queue, task)
+
+    async def demand(self, queue: str) -> Sequence[Demand]:
+        """Give what a queue has, by accelerator and zone."""
+        return await self._db.read(tasks.demand, queue)
+
+    async def reset(self, queue: str, tasks: Iterable[str], note: Note) -> None:
+        """Forget what tasks came to."""
+        names = list(tasks)
+        await self._db.write(queues.reset, queue, names, note, self._fresh())
+
+    async def prioritize(self, queue: str, task: str, note: Note) -> None:
+        """Let a task be picked before all others, once."""
+        await self._db.write(queues.prioritize, queue, task, note, self._at())
+
+    async def mark_done(self, queue: str, task: str, note: Note) -> None:
+        """Call a task done; attempts that run go on to their end."""
+        await self._db.write(queues.mark_done, queue, task, note, self._at())
+
+    async def import_state(
+        self,
+        queue: str,
+        counters: Mapping[str, Counters],
+        history: Mapping[str, Sequence[PastRun]],
+    ) -> None:
+        """Take over what a v3 state file says, once, into a queue that has no attempts yet."""
+        await self._db.write(queues.import_state, queue, counters, history, self._fresh())
+
+    async def history(self, queue: str) -> Mapping[str, Sequence[PastRun]]:
+        """Give the ended runs of all tasks of a queue, those of removed ones too."""
+        return await self._db.read(queues.history, queue)
+
+    # -- events ----------------------------------------------------------------------------
+
+    async def add_event(self, note: Note, *, job: str | None = None) -> None:
+        """Write an event that no other change carries."""
+        await self._db.write(events.add, self._at(), note, job)
+
+    async def events(
+        self, *, after: int = 0, limit: int = 1000, job: str | None = None
+    ) -> Sequence[Event]:
+        """Give events with higher ids than ``after``, oldest first."""
+        return await self._db.read(events.after, after, limit, job)
+
+    def _at(self) -> str:
+        return stamp(self.context.clock.now())
+
+    def _fresh(self) -> Fresh:
+        return _fresh(self.context.clock.now())
+
+
+def _fresh(now: datetime) -> Fresh:
+    return Fresh(stamp(now), lambda: uuid.uuid4().hex)

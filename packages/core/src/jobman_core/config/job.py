@@ -1,0 +1,183 @@
+"""Job files: text to :class:`~jobman_core.models.job.JobSpec`, and to the snapshot of a job.
+
+A user's file is read once before the job has its number (:func:`read_job`), and gives the spec
+and the text of ``config.yaml`` once it has. From then on the snapshot is the job: its names are
+final, and so is everything that the environment decided (:func:`load_snapshot`).
+"""
+
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from jobman_core.config.assemble import Assembled, assemble
+from jobman_core.config.interpolate import TPU_NAME
+from jobman_core.config.nodes import Map, is_null
+from jobman_core.config.places import cloud_of
+from jobman_core.config.reading import Reading, read
+from jobman_core.config.snapshot import snapshot_text
+from jobman_core.config.source import Source, parse_source, read_source
+from jobman_core.config.surroundings import Surroundings
+from jobman_core.interfaces.store import JobDraft
+from jobman_core.models.job import JobSpec
+
+#: Stands in for the suffix while a file is checked; as long as any that will come.
+_TRIAL: Final = "000000"
+
+
+@attrs.frozen
+class JobFile:
+    """A job file without faults."""
+
+    #: The names in the file; in a snapshot those of the job.
+    base_name: str
+    base_tpu_name: str
+    accelerator: str
+    #: The first wanted.
+    zone: str
+    cloud: str
+    #: The one that the file names, else the default of settings and machine.
+    session: str
+    #: The tasks file, absolute, of a queue worker.
+    queue: str | None
+    #: What the store makes the suffix from; None: from the id.
+    worker_num: str | None
+    #: What the user should know, a line each; nothing is wrong.
+    notes: tuple[str, ...]
+    _source: Source
+    _around: Surroundings
+    _fresh: bool
+
+    def draft(self, user: str) -> JobDraft:
+        """Give what the store must know before the job gets its number."""
+        return JobDraft(
+            user=user,
+            base_name=self.base_name,
+            accelerator=self.accelerator,
+            zone=self.zone,
+            cloud=self.cloud,
+            session=self.session,
+            queue=self.queue,
+            worker_num=self.worker_num,
+        )
+
+    def spec(self, suffix: str | None = None) -> JobSpec:
+        """Give the job, with names that end in the suffix; None takes them as they are.
+
+        Raises:
+            ConfigError: what the file refers to has changed since it was read.
+        """
+        return _assemble(self._source, self._around, suffix, fresh=self._fresh).spec
+
+    def snapshot(self, suffix: str | None = None) -> str:
+        """Give the text of the job's ``config.yaml``, which reads back as :meth:`spec`.
+
+        Raises:
+            ConfigError: what the file refers to has changed since it was read.
+        """
+        reading = read(self._source, self._around, suffix, fresh=self._fresh)
+        text = _snapshot(reading)
+        reading.faults.check()
+        return text
+
+
+def read_job(path: Path, around: Surroundings) -> JobFile:
+    """Read a user's job file and check all of it, short of asking a cloud.
+
+    Raises:
+        ConfigError: every fault of the file.
+    """
+    return _job_file(read_source(path), around, fresh=True)
+
+
+def parse_job(text: str, path: Path, around: Surroundings) -> JobFile:
+    """Read the text of a user's job file that lies, or will lie, at a path.
+
+    Raises:
+        ConfigError: every fault of the text.
+    """
+    return _job_file(parse_source(text, path), around, fresh=True)
+
+
+def read_snapshot(path: Path, around: Surroundings) -> JobFile:
+    """Read a job's ``config.yaml``, which its owner may have edited.
+
+    Raises:
+        ConfigError: every fault of the file.
+    """
+    return _job_file(read_source(path), around, fresh=False)
+
+
+def load_snapshot(path: Path, around: Surroundings) -> JobSpec:
+    """Read a job's ``config.yaml`` as what the job is.
+
+    Raises:
+        ConfigError: every fault of the file.
+    """
+    return read_snapshot(path, around).spec()
+
+
+def _assemble(
+    source: Source, around: Surroundings, suffix: str | None, *, fresh: bool
+) -> Assembled:
+    reading = read(source, around, suffix, fresh=fresh)
+    result = assemble(reading)
+    reading.faults.check()
+    # Without faults there is a result.
+    assert result is not None  # noqa: S101 - for the type checker
+    return result
+
+
+def _job_file(source: Source, around: Surroundings, *, fresh: bool) -> JobFile:
+    suffix = _TRIAL if fresh else None
+    reading = read(source, around, suffix, fresh=fresh)
+    result = assemble(reading)
+    text = _snapshot(reading)
+    reading.faults.check()
+    assert result is not None  # noqa: S101 - for the type checker: without faults there is one
+    if fresh:
+        _check_snapshot(text, reading, result)
+    first = result.spec.candidates[0]
+    return JobFile(
+        base_name=reading.base_name,
+        base_tpu_name=reading.base_tpu_name,
+        accelerator=first.accelerator,
+        zone=first.zone,
+        cloud=first.cloud,
+        session=result.session,
+        queue=result.queue,
+        worker_num=result.worker_num,
+        notes=result.notes,
+        source=source,
+        around=around,
+        fresh=fresh,
+    )
+
+
+def _snapshot(reading: Reading) -> str:
+    added = {}
+    tpu = reading.source.root.get("tpu")
+    if isinstance(tpu, Map):
+        # Settings may change later; the job keeps what it was created with.
+        for path, value in ((TPU_NAME, reading.decided.get(TPU_NAME)), (_CLOUD, cloud_of(reading))):
+            if path[1] not in tpu and value is not None:
+                added[path] = value
+    return snapshot_text(
+        reading.source, reading.values, reading.decided, added, reading.faults
+    )
+
+
+_CLOUD: Final = ("tpu", "cloud")
+
+
+def _check_snapshot(text: str, reading: Reading, result: Assembled) -> None:
+    """Make sure that the snapshot says what the file says: it is all that a resume has."""
+    again = read(parse_source(text, reading.source.path), reading.around, None, fresh=False)
+    repeated = assemble(again)
+    if again.faults or repeated is None or repeated.spec != result.spec:
+        reading.faults.add(
+            (),
+            "its aliases tie values together that differ in the job's own copy of the file: "
+            "write out what stands behind `*` and `<<`",
+        )
+        reading.faults.check()

@@ -1,0 +1,132 @@
+"""Settings: the lab's (``<home>/jobman.yaml``) and one's own, which beats it.
+
+This module imports neither ruamel nor cattrs: what was read is kept as JSON under the content
+hash of both files, so that commands that only look pay for no parser.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from jobman_core.config.text import SMALL, read_bytes
+from jobman_core.home import Home
+
+#: Part of the cache's key: rises when the shape of the settings changes.
+_VERSION: Final = 1
+
+
+@attrs.frozen
+class Settings:
+    """What holds for all jobs of a home, unless a file or a flag says otherwise."""
+
+    #: For job files without ``tpu.cloud``.
+    cloud: str | None = None
+    #: For job files without ``job.session``.
+    session: str | None = None
+    #: Of the cloud account, for job files without ``tpu.project``.
+    project: str | None = None
+    #: Users who may act on everybody's jobs.
+    admins: tuple[str, ...] = ()
+    #: For display, like ``Europe/Paris``; None: the machine's.
+    time_zone: str | None = None
+    #: Cost of a chip-hour by accelerator family, for estimates.
+    prices: Mapping[str, Any] = attrs.field(factory=dict)
+    #: Who is told of what.
+    notices: Mapping[str, Any] = attrs.field(factory=dict)
+    #: Seconds after which a controller without a beat counts as lost.
+    lease: float = 90.0
+    #: Seconds between two beats of a controller.
+    beat: float = 15.0
+    #: Sections of backends, by kind (``clouds``, ``sessions``, …) and name.
+    backends: Mapping[str, Mapping[str, Mapping[str, Any]]] = attrs.field(factory=dict)
+
+    def backend(self, kind: str, name: str) -> Mapping[str, Any]:
+        """Give the section of one backend (kind ``cloud``, name ``local``: ``clouds.local``)."""
+        return self.backends.get(f"{kind}s", {}).get(name, {})
+
+
+def own_settings(environ: Mapping[str, str] | None = None) -> Path:
+    """Give the place of one's own settings: below ``XDG_CONFIG_HOME``, else ``~/.config``."""
+    base = (os.environ if environ is None else environ).get("XDG_CONFIG_HOME", "")
+    folder = Path(base) if base.startswith("/") else Path("~/.config").expanduser()
+    return folder / "jobman" / "config.yaml"
+
+
+def load_settings(home: Home, own: Path | None = None) -> Settings:
+    """Read both files; one that is not there says nothing.
+
+    Args:
+        home: whose lab settings to read.
+        own: one's own settings, by default those of the user.
+
+    Raises:
+        ConfigError: a file has faults.
+    """
+    files = [(path, _content(path)) for path in (home.settings, own or own_settings())]
+    if not any(content for _, content in files):
+        return Settings()
+    digest = _digest(files)
+    cache = home.state / "settings.json"
+    kept = _recall(cache, digest)
+    if kept is not None:
+        return kept
+    from jobman_core.config.settings_file import read_settings
+
+    settings = read_settings([(path, content) for path, content in files if content is not None])
+    _remember(cache, digest, settings)
+    return settings
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:
+        # It may be there: reading it says what is wrong.
+        pass
+    return read_bytes(path, SMALL)
+
+
+def _digest(files: list[tuple[Path, bytes | None]]) -> str:
+    total = hashlib.sha256(str(_VERSION).encode())
+    for path, content in files:
+        # The paths stand in faults, and two files that swap their places differ.
+        part = b"-" if content is None else content
+        total.update(f"{path}\0{len(part)}\0".encode("utf-8", "surrogateescape") + part)
+    return total.hexdigest()
+
+
+def _recall(cache: Path, digest: str) -> Settings | None:
+    """Give what is kept; None: nothing, something else, or nothing that can be read."""
+    try:
+        kept = json.loads(cache.read_bytes())
+        if kept["digest"] != digest:
+            return None
+        values = kept["settings"]
+        return Settings(**{**values, "admins": tuple(values["admins"])})
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def _remember(cache: Path, digest: str, settings: Settings) -> None:
+    """Keep settings for the next time, where that is possible."""
+    text = json.dumps({"digest": digest, "settings": attrs.asdict(settings)})
+    if not cache.parent.is_dir():
+        # Looking at a folder does not make it a home.
+        return
+    with contextlib.suppress(OSError):
+        handle, name = tempfile.mkstemp(dir=cache.parent, prefix=".settings-")
+        try:
+            with os.fdopen(handle, "w") as file:
+                file.write(text)
+            Path(name).replace(cache)
+        except OSError:
+            Path(name).unlink(missing_ok=True)

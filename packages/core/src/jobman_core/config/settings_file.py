@@ -1,0 +1,132 @@
+"""The settings files: text to :class:`~jobman_core.config.settings.Settings`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from jobman_core.config.nodes import Map, Node, is_null, locate
+from jobman_core.config.sections import Duration, Line, to_plain
+from jobman_core.config.settings import Settings
+from jobman_core.config.source import Source, parse_source
+from jobman_core.config.structure import Faults, structure
+from jobman_core.config.text import decode
+from jobman_core.errors import ConfigError, Fault
+
+#: Sections that hold one section a backend.
+_BACKENDS: Final = ("clouds", "sessions", "environments", "storages", "stores", "notifiers")
+_Sections = dict[str, dict[str, Any]]
+
+
+@attrs.frozen
+class _Shape:
+    """The keys of a settings file."""
+
+    cloud: Line | None = None
+    session: Line | None = None
+    project: Line | None = None
+    admins: tuple[Line, ...] = ()
+    time_zone: Line | None = None
+    prices: dict[str, Any] | None = None
+    notify: dict[str, Any] | None = None
+    notices: dict[str, Any] | None = None
+    lease: Duration | None = None
+    beat: Duration | None = None
+    clouds: _Sections | None = None
+    sessions: _Sections | None = None
+    environments: _Sections | None = None
+    storages: _Sections | None = None
+    stores: _Sections | None = None
+    notifiers: _Sections | None = None
+
+
+def read_settings(files: Sequence[tuple[Path, bytes]]) -> Settings:
+    """Merge settings files, later ones beating earlier ones, key by key.
+
+    Raises:
+        ConfigError: the faults of all files.
+    """
+    merged: dict[str, Any] = {}
+    faults: list[Fault] = []
+    #: Where the keys of the heartbeat stand, as far as they are written.
+    pulse: Fault | None = None
+    for path, content in files:
+        try:
+            source, values = _read(path, content)
+        except ConfigError as error:
+            faults += error.faults
+            continue
+        _overlay(merged, values)
+        for key in ("beat", "lease"):
+            if source is not None and key in values:
+                pulse = Fault(source.path, *locate(source.root, (key,)), key, "")
+    if not faults and pulse is not None:
+        faults += _check_pulse(_settings(merged), pulse)
+    if faults:
+        raise ConfigError(faults)
+    return _settings(merged)
+
+
+def _read(path: Path, content: bytes) -> tuple[Source | None, dict[str, Any]]:
+    """Give the keys of one file; of one with nothing but comments, none."""
+    text = decode(content, path)
+    if not any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines()):
+        return None, {}
+    source = parse_source(text, path)
+    faults = Faults(source.path, source.root, source.faults)
+    shape = structure(_without_empty_sections(source.root), _Shape, (), faults)
+    if shape is not None and shape.time_zone is not None:
+        _check_zone(shape.time_zone, faults)
+    faults.check()
+    plain = to_plain(shape)
+    assert isinstance(plain, dict)  # noqa: S101 - for the type checker: an attrs class gives one
+    if not plain["admins"]:
+        del plain["admins"]
+    return source, plain
+
+
+def _check_pulse(settings: Settings, place: Fault) -> list[Fault]:
+    """A controller must be able to miss a beat."""
+    if settings.beat <= 0:
+        return [attrs.evolve(place, message="a beat must be more than 0: the default is 15s")]
+    if settings.lease < 2 * settings.beat:
+        told = f"a lease ({settings.lease:g}s) must outlast two beats ({settings.beat:g}s)"
+        return [attrs.evolve(place, message=f"{told}: change one of them")]
+    return []
+
+
+def _without_empty_sections(root: Map) -> Map:
+    """Let ``clouds: {local: null}`` say as much as nothing."""
+    fresh = root.without(())
+    for kind in _BACKENDS:
+        section: Node | None = root.get(kind)
+        if isinstance(section, Map):
+            fresh[kind] = section.without([name for name, node in section.items() if is_null(node)])
+    return fresh
+
+
+def _check_zone(name: str, faults: Faults) -> None:
+    from zoneinfo import ZoneInfo
+
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, KeyError):
+        faults.add(("time_zone",), f"no time zone is called {name!r}: write one like Europe/Paris")
+
+
+def _overlay(below: dict[str, Any], above: dict[str, Any]) -> None:
+    for key, value in above.items():
+        old = below.get(key)
+        if isinstance(old, dict) and isinstance(value, dict):
+            _overlay(old, value)
+        else:
+            below[key] = value
+
+
+def _settings(merged: dict[str, Any]) -> Settings:
+    values = {key: value for key, value in merged.items() if key not in _BACKENDS}
+    notify = values.pop("notify", {})
+    values["notices"] = {**notify, **values.get("notices", {})}
+    values["backends"] = {kind: merged[kind] for kind in _BACKENDS if kind in merged}
+    return Settings(**{**values, "admins": tuple(values.get("admins", ()))})

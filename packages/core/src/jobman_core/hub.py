@@ -1,0 +1,129 @@
+"""One home, opened: its store and backends, and who acts. What everything of the app shares."""
+
+import contextlib
+from collections.abc import AsyncIterator, Callable
+
+import attrs
+
+from jobman_core.backends import Backends
+from jobman_core.clock import Clock
+from jobman_core.config.settings import Settings
+from jobman_core.config.surroundings import Surroundings
+from jobman_core.errors import NotFoundError, NotYoursError
+from jobman_core.home import Home
+from jobman_core.interfaces.store import JobRecord, Store
+from jobman_core.models.job import Job
+from jobman_core.models.lease import Lease, Liveness
+from jobman_core.plugins import Plugins
+from jobman_core.queue.service import QueueService
+from jobman_core.run.context import JobContext
+from jobman_core.run.journal import Journal
+from jobman_core.run.lease import Tenure, Terms, liveness_of
+
+
+@attrs.define
+class Hub:
+    """A home that is open, and the person who acts in it."""
+
+    home: Home
+    user: str
+    settings: Settings
+    plugins: Plugins
+    store: Store
+    clock: Clock
+    backends: Backends
+    queues: QueueService
+    #: Gets what controllers in this process say.
+    echo: Callable[[str], None] | None = None
+
+    @property
+    def terms(self) -> Terms:
+        """How long leases hold."""
+        return Terms(self.settings.lease, self.settings.beat)
+
+    def liveness(self, record: JobRecord) -> Liveness:
+        """Say what is known of a job's controller."""
+        return liveness_of(record.holder, self.clock.monotonic(), self.terms)
+
+    def own(self, job: Job) -> None:
+        """Raise NotYoursError unless the job is the actor's, or the actor an admin."""
+        if job.user != self.user and self.user not in self.settings.admins:
+            msg = f"job {job.id} belongs to {job.user}: ask them, or an admin of this home"
+            raise NotYoursError(msg)
+
+    def surroundings(self) -> Surroundings:
+        """Give what job files are read against."""
+        return Surroundings(
+            self.home,
+            self.plugins,
+            self.settings,
+            home_id=self.backends.home_id,
+            clock=self.clock,
+        )
+
+    async def resolve(self, text: str) -> str:
+        """Give the full id of a job that is named by it, or by its last digits where unique.
+
+        Raises:
+            NotFoundError: no such job, or several.
+        """
+        ids = await self.store.job_ids()
+        if text in ids:
+            return text
+        found = [job for job in ids if text.isdigit() and job.endswith(text)]
+        if text.isdigit() and (full := text.zfill(6)) in ids:
+            return full
+        if len(found) == 1:
+            return found[0]
+        if found:
+            msg = f"{text!r} fits jobs {', '.join(found[:5])}: write more digits"
+        else:
+            msg = f"no job {text!r} in {self.home.root}: `jobman list` shows those there are"
+        raise NotFoundError(msg)
+
+    async def record(self, text: str) -> JobRecord:
+        """Give all facts about a job that is named by its id or last digits."""
+        return await self.store.record(await self.resolve(text))
+
+    @contextlib.asynccontextmanager
+    async def tenure(self) -> AsyncIterator[Tenure]:
+        """Be a controller for the length of a block."""
+        async with Tenure(self.store, self.clock, self.terms) as tenure:
+            yield tenure
+
+    @contextlib.asynccontextmanager
+    async def acting(self, record: JobRecord, *, in_session: bool = False) -> AsyncIterator[JobContext]:
+        """Hold a job's lease, and act for it, for the length of a block.
+
+        Raises:
+            HeldError: a live controller has it.
+            ConfigError: its snapshot was edited into something with faults.
+        """
+        async with self.tenure() as tenure, tenure.lease(record) as lease:
+            yield self.context(record.job, lease, tenure, in_session=in_session)
+
+    def context(
+        self, job: Job, lease: Lease, tenure: Tenure, *, in_session: bool = False
+    ) -> JobContext:
+        """Put together what acts for a job under a lease."""
+        # YAML is too slow to import for commands that only look.
+        from jobman_core.config.job import load_snapshot
+
+        spec = load_snapshot(self.home.config(job.user, job.id), self.surroundings())
+        journal = Journal(
+            self.home.logs(job.user, job.id), self.clock, self.echo, own_log=not in_session
+        )
+        return JobContext(
+            job=job,
+            spec=spec,
+            lease=lease,
+            tenure=tenure,
+            store=self.store,
+            cloud=self.backends.cloud(job.cloud),
+            home=self.home,
+            clock=self.clock,
+            journal=journal,
+            plugins=self.plugins,
+            queues=self.queues,
+            environment=self.backends.environment(spec.env_type),
+        )

@@ -1,0 +1,370 @@
+"""Jobs from the outside: created, started, stopped, given back; with their controller or without."""
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import shutil
+import sys
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from jobman_core.command import Command
+from jobman_core.errors import (
+    CommandFailedError,
+    HeldError,
+    InvalidInputError,
+    NotFoundError,
+    UnfinishedError,
+)
+from jobman_core.hub import Hub
+from jobman_core.interfaces.session import SessionStart
+from jobman_core.interfaces.store import JobRecord, Note
+from jobman_core.models.job import Desired, EndingKind, Job, Step
+from jobman_core.models.lease import Liveness
+from jobman_core.models.outcome import Cause
+from jobman_core.models.view import Done
+from jobman_core.run.attempt import GRACE, STOP_LIMIT
+from jobman_core.run.controller import Controller
+from jobman_core.run.wind_down import end_attempts, wind_down
+from jobman_core.views import status_of_record
+
+#: Seconds for a controller to take its lease after its session started.
+START_LIMIT: Final = 10.0
+#: Seconds for a live controller to carry out an order.
+ORDER_LIMIT: Final = STOP_LIMIT + GRACE + 20.0
+#: Seconds between two looks while waiting for either.
+LOOK_EVERY: Final = 0.05
+
+_VERBS: Final = {
+    Desired.RUNNING: "starts",
+    Desired.STOPPED: "stops",
+    Desired.CANCELLED: "cancels",
+    Desired.DELETED: "deletes",
+}
+
+
+class Jobs:
+    """What can be done to jobs."""
+
+    def __init__(self, hub: Hub) -> None:
+        """Keep the home."""
+        self._hub = hub
+
+    # -- starting --------------------------------------------------------------------------
+
+    async def start(self, job: str, *, flags: Sequence[str] = ()) -> Job:
+        """Want a job running, and start its controller in its session.
+
+        Raises:
+            CommandFailedError: the session died at once; the message has its last words.
+            HeldError: a live controller has it.
+        """
+        hub = self._hub
+        async with self._starting(job):
+            record = await hub.store.record(job)
+            if hub.liveness(record) in (Liveness.ALIVE, Liveness.ELSEWHERE):
+                msg = f"job {job} has a live controller: `jobman stop {job}` ends it"
+                raise HeldError(msg)
+            record = await self._take_in_edits(record)
+            note = Note("job.started", f"{hub.user} starts it")
+            await hub.store.set_desired(job, Desired.RUNNING, note)
+            await self._start_session(record.job, flags)
+        return (await hub.store.record(job)).job
+
+    async def _start_session(self, job: Job, flags: Sequence[str]) -> None:
+        hub = self._hub
+        session = hub.backends.session(job.session)
+        if missing := session.missing():
+            raise CommandFailedError(missing)
+        before = [event.id for event in await hub.store.events(job=job.id)][-1:]
+        log = hub.home.logs(job.user, job.id) / "job.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        start = SessionStart(
+            session_name(job.id),
+            Command((sys.executable, "-m", "jobman_core", str(hub.home.root), job.id, *flags)),
+            log,
+            hub.home.root,
+            dict(os.environ),
+        )
+        try:
+            await session.start(start)
+            await self._see_it_begin(job, before[0] if before else 0, log)
+        except CommandFailedError as error:
+            await self._say_why_dead(job.id, str(error))
+            raise
+
+    async def _see_it_begin(self, job: Job, after: int, log: Path) -> None:
+        """Return once the controller has the lease, or had it; raise if its session died before."""
+        hub = self._hub
+        session = hub.backends.session(job.session)
+        deadline = hub.clock.monotonic() + START_LIMIT
+        while hub.clock.monotonic() < deadline:
+            alive = await session.alive(session_name(job.id))
+            events = await hub.store.events(after=after, job=job.id)
+            if any(event.kind == "controller.started" for event in events):
+                return
+            if not alive:
+                msg = f"the session of job {job.id} ended before it did anything: {last_words(log)}"
+                raise CommandFailedError(msg)
+            await hub.clock.sleep(LOOK_EVERY)
+
+    async def _say_why_dead(self, job: str, why: str) -> None:
+        """Leave the reason where ``show`` and ``list`` look for it."""
+        hub = self._hub
+        record = await hub.store.record(job)
+        with contextlib.suppress(HeldError):
+            async with hub.tenure() as tenure, tenure.lease(record) as lease:
+                await hub.store.set_step(lease, Step.NONE, why)
+        await hub.store.add_event(Note("session.died", why), job=job)
+
+    @contextlib.asynccontextmanager
+    async def _starting(self, job: str) -> AsyncIterator[None]:
+        """Let one process at a time start a job's session."""
+        import portalocker
+
+        path = self._hub.home.state / f"start-{job}.lock"
+        lock = portalocker.Lock(path, timeout=START_LIMIT * 2, fail_when_locked=False)
+        await asyncio.to_thread(lock.acquire)
+        try:
+            yield
+        finally:
+            lock.release()
+
+    async def _take_in_edits(self, record: JobRecord) -> JobRecord:
+        """Let an edited snapshot count from this start on.
+
+        Raises:
+            ConfigError: it has faults.
+        """
+        hub, job = self._hub, record.job
+        path = hub.home.config(job.user, job.id)
+        if not path.exists():
+            msg = f"job {job.id} has no {path}: it was cleaned; create it anew"
+            raise NotFoundError(msg)
+        spec_hash = hashlib.sha256(path.read_bytes()).hexdigest()
+        if spec_hash == job.spec_hash:
+            return record
+        # Only when a snapshot was edited: YAML is too slow to import for every command.
+        from jobman_core.config.job import read_snapshot
+        from jobman_core.create import draft_of
+
+        file = read_snapshot(path, hub.surroundings())
+        draft = await draft_of(hub, file, job.user)
+        await hub.store.set_spec(job.id, draft, spec_hash=spec_hash)
+        return await hub.store.record(job.id)
+
+    async def resume(self, job: str, *, flags: Sequence[str] = ()) -> Done:
+        """Start a job that should run and does not; a controller that hangs is replaced."""
+        hub = self._hub
+        record = await hub.record(job)
+        hub.own(record.job)
+        job = record.job.id
+        if record.job.desired is Desired.DELETED:
+            msg = f"job {job} was deleted: create it anew"
+            raise NotFoundError(msg)
+        running = record.job.desired is Desired.RUNNING
+        if running and hub.liveness(record) is Liveness.ALIVE:
+            return await self._done(job, "it runs already")
+        if running and record.job.ending and record.job.ending.kind is EndingKind.DONE:
+            return await self._done(job, f"it is done; `jobman reboot {job}` runs it again")
+        if not running and (record.attempts or record.withdrawing):
+            await self._carry_out(job)
+        await self.start(job, flags=flags)
+        return await self._done(job)
+
+    async def unattended(self) -> list[str]:
+        """Give the jobs that should be running, or have wishes open, and have no live controller."""
+        hub = self._hub
+        jobs = []
+        for record in await hub.store.records(deleted=True):
+            job = record.job
+            mine = job.user == hub.user or hub.user in hub.settings.admins
+            if not mine or hub.liveness(record) is Liveness.ALIVE:
+                continue
+            wanted = job.desired is Desired.RUNNING and job.ending is None
+            unfinished = job.desired is not Desired.RUNNING and (record.attempts or record.withdrawing)
+            if wanted or unfinished:
+                jobs.append(job.id)
+        return jobs
+
+    async def bring_back(self, job: str) -> Done:
+        """Do for one unattended job what is open: drive it on, or carry out the wish."""
+        record = await self._hub.record(job)
+        if record.job.desired is Desired.RUNNING:
+            return await self.resume(job)
+        await self._carry_out(record.job.id)
+        return await self._done(record.job.id)
+
+    # -- driving ---------------------------------------------------------------------------
+
+    async def drive(
+        self, job: str, *, in_session: bool, set_up: bool = True, force: bool = False
+    ) -> None:
+        """Be a job's controller until it is over.
+
+        Raises:
+            HeldError: a live controller has it.
+        """
+        del force  # Nothing on the hosts is marked as prepared yet, so all of it is always done.
+        hub = self._hub
+        record = await hub.store.record(job)
+        async with hub.acting(record, in_session=in_session) as ctx:
+            await hub.store.add_event(
+                Note("controller.started", f"process {os.getpid()} drives it"), job=job
+            )
+            await Controller(ctx, await ctx.record()).drive(set_up=set_up)
+
+    async def run_here(self, job: str, *, set_up: bool, force: bool) -> None:
+        """Drive a job in this process, in the foreground."""
+        hub = self._hub
+        record = await hub.record(job)
+        hub.own(record.job)
+        job = record.job.id
+        if record.job.desired is Desired.DELETED:
+            msg = f"job {job} was deleted: create it anew"
+            raise NotFoundError(msg)
+        if hub.liveness(record) in (Liveness.ALIVE, Liveness.ELSEWHERE):
+            msg = f"job {job} has a live controller: `jobman logs -f {job}` follows it"
+            raise HeldError(msg)
+        await self._take_in_edits(record)
+        note = Note("job.started", f"{hub.user} runs it in the foreground")
+        await hub.store.set_desired(job, Desired.RUNNING, note)
+        await self.drive(job, in_session=False, set_up=set_up, force=force)
+
+    # -- ending ----------------------------------------------------------------------------
+
+    async def stop(self, job: str) -> Done:
+        """End what runs; a slice that is ready stays, and costs."""
+        return await self._order(job, Desired.STOPPED)
+
+    async def cancel(self, job: str) -> Done:
+        """End what runs, and give the slice back."""
+        return await self._order(job, Desired.CANCELLED)
+
+    async def delete(self, job: str) -> Done:
+        """End what runs, give the slice back, and take the job off the list."""
+        return await self._order(job, Desired.DELETED)
+
+    async def clean(self, job: str) -> Done:
+        """Delete a job, and remove its folder; task logs stay."""
+        done = await self._order(job, Desired.DELETED)
+        record = await self._hub.store.record(done.id)
+        folder = self._hub.home.job(record.job.user, record.job.id)
+        if folder.exists():
+            await asyncio.to_thread(shutil.rmtree, folder)
+        return done
+
+    async def reboot(self, job: str, *, flags: Sequence[str] = ()) -> Done:
+        """Stop a job and start it again, with its file as it stands now."""
+        hub = self._hub
+        record = await hub.record(job)
+        hub.own(record.job)
+        if record.job.desired is Desired.DELETED:
+            msg = f"job {record.job.id} was deleted: create it anew"
+            raise NotFoundError(msg)
+        await self._order(record.job.id, Desired.STOPPED)
+        await self.start(record.job.id, flags=flags)
+        return await self._done(record.job.id)
+
+    async def requeue(self, job: str) -> Done:
+        """Let a queue worker give its task back, and take another if there is one."""
+        hub = self._hub
+        record = await hub.record(job)
+        hub.own(record.job)
+        job = record.job.id
+        if record.job.queue is None:
+            msg = f"job {job} takes no tasks from a queue: `jobman reboot {job}` starts it again"
+            raise InvalidInputError(msg)
+        tasks = [attempt.task for attempt in record.attempts]
+        for attempt in record.attempts:
+            await hub.store.set_avoid(job, attempt.task)
+            await self.end_attempt(job, attempt.token, Cause.REQUEUED)
+        record = await hub.store.record(job)
+        if hub.liveness(record) is not Liveness.ALIVE:
+            await self.start(job)
+        given = ", ".join(str(task) for task in tasks)
+        return await self._done(job, f"gave back {given}" if given else "it had no task")
+
+    async def end_attempt(self, job: str, token: str, cause: str) -> None:
+        """End one attempt, by its live controller or without one, and return when it is over."""
+        hub = self._hub
+        await hub.store.ask_end(token, cause)
+        deadline = hub.clock.monotonic() + ORDER_LIMIT
+        while True:
+            record = await hub.store.record(job)
+            live = [attempt for attempt in record.attempts if attempt.token == token]
+            if not live:
+                return
+            if hub.liveness(record) is not Liveness.ALIVE:
+                with contextlib.suppress(HeldError):
+                    async with hub.acting(record) as ctx:
+                        await end_attempts(ctx, live, cause)
+                    return
+            if hub.clock.monotonic() >= deadline:
+                msg = f"job {job} has not ended its attempt yet: the wish stays on the books"
+                raise UnfinishedError(msg)
+            await hub.clock.sleep(LOOK_EVERY * 2)
+
+    async def _order(self, job: str, desired: Desired) -> Done:
+        hub = self._hub
+        record = await hub.record(job)
+        hub.own(record.job)
+        job = record.job.id
+        if record.job.desired is Desired.DELETED and desired is not Desired.DELETED:
+            msg = f"job {job} was deleted"
+            raise NotFoundError(msg)
+        note = Note(f"job.{desired}", f"{hub.user} {_VERBS[desired]} it")
+        await hub.store.set_desired(job, desired, note)
+        await self._carry_out(job)
+        return await self._done(job)
+
+    async def _carry_out(self, job: str) -> None:
+        """See to it that what is wanted of a job, other than running, is so."""
+        hub = self._hub
+        deadline = hub.clock.monotonic() + ORDER_LIMIT
+        while True:
+            record = await hub.store.record(job)
+            if hub.liveness(record) is not Liveness.ALIVE:
+                with contextlib.suppress(HeldError):
+                    await self._wind_down(record)
+                    break
+            if hub.clock.monotonic() >= deadline:
+                msg = (
+                    f"the controller of job {job} has not carried it out yet: "
+                    "the wish stays on the books"
+                )
+                raise UnfinishedError(msg)
+            await hub.clock.sleep(LOOK_EVERY)
+        session = hub.backends.session(record.job.session)
+        if session.missing() is None:
+            await session.end(session_name(job))
+
+    async def _wind_down(self, record: JobRecord) -> None:
+        """Do without a controller what it would have done; where nothing is left, nothing."""
+        current = record.slice
+        if not record.attempts and not record.withdrawing and not (current and current.held):
+            return
+        async with self._hub.acting(record) as ctx:
+            await wind_down(ctx)
+
+    async def _done(self, job: str, note: str = "") -> Done:
+        record = await self._hub.store.record(job)
+        status, reason = status_of_record(record, self._hub.liveness(record))
+        return Done(job, status, note or reason)
+
+
+def session_name(job: str) -> str:
+    """Give the name of a job's session."""
+    return f"job-{job}"
+
+
+def last_words(log: Path) -> str:
+    """Give the end of a log, for an error on one line."""
+    try:
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        return f"{log} cannot be read ({error.strerror})"
+    said = [line.strip() for line in lines[-3:] if line.strip()]
+    return " | ".join(said) or f"{log} is empty"

@@ -1,0 +1,213 @@
+"""Reading what programs and controllers said, while they still say it or later."""
+
+import errno
+import glob
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from jobman_core.errors import NotFoundError
+from jobman_core.hub import Hub
+from jobman_core.models.attempt import Attempt
+from jobman_core.models.job import Desired
+from jobman_core.models.lease import Liveness
+from jobman_core.models.view import LogChunk
+
+#: Seconds between two looks while following.
+LOOK_EVERY: Final = 0.25
+_CHUNK: Final = 1 << 20
+
+
+@attrs.define
+class _Reader:
+    """One file, read on from where it was left."""
+
+    path: Path
+    #: Makes a chunk of its bytes, and whether they are the first.
+    make: Callable[[bytes, bool], LogChunk]
+    offset: int = 0
+    started: bool = False
+
+    def skip_to_tail(self, lines: int) -> None:
+        """Begin so many lines before the end, without reading what stands before."""
+        try:
+            with self.path.open("rb") as file:
+                end = file.seek(0, os.SEEK_END)
+                found, position = 0, end
+                while position > 0 and found <= lines:
+                    step = min(_CHUNK // 16, position)
+                    position -= step
+                    file.seek(position)
+                    block = file.read(step)
+                    for index in range(len(block) - 1, -1, -1):
+                        if block[index] == 0x0A and position + index != end - 1:
+                            found += 1
+                            if found == lines:
+                                self.offset = position + index + 1
+                                return
+        except FileNotFoundError:
+            return
+        if lines == 0:
+            self.offset = end
+
+    def read(self) -> LogChunk | None:
+        """Give what is new, a piece at a time; None where nothing is."""
+        try:
+            with self.path.open("rb") as file:
+                try:
+                    # What was left out of a copy is a hole.
+                    self.offset = os.lseek(file.fileno(), self.offset, os.SEEK_DATA)
+                except OSError as error:
+                    if error.errno != errno.ENXIO:
+                        raise
+                    return None
+                file.seek(self.offset)
+                data = file.read(_CHUNK)
+        except FileNotFoundError:
+            return None
+        if not data:
+            return None
+        self.offset += len(data)
+        first, self.started = not self.started, True
+        return self.make(data, first)
+
+
+class _Source:
+    """The files of one attempt; new ones come as its hosts say their first word."""
+
+    def __init__(self, attempt: Attempt, folder: Path, prefix: str, worker: int | None) -> None:
+        self.token = attempt.token
+        self._attempt = attempt
+        self._folder = folder
+        self._pattern = f"{glob.escape(prefix)}_worker_{'*' if worker is None else worker}.log"
+        self._readers: dict[int, _Reader] = {}
+
+    def skip_to_tail(self, lines: int) -> None:
+        """Begin so many lines before the end of each file."""
+        self._find()
+        for reader in self._readers.values():
+            reader.skip_to_tail(lines)
+
+    def read(self) -> Iterator[LogChunk]:
+        """Give what is new on all hosts."""
+        self._find()
+        for _, reader in sorted(self._readers.items()):
+            while chunk := reader.read():
+                yield chunk
+
+    def _find(self) -> None:
+        for path in self._folder.glob(self._pattern):
+            worker = path.stem.rpartition("_")[2]
+            if worker.isdigit() and int(worker) not in self._readers:
+                make = partial(LogChunk, self._attempt.task, self._attempt.number, int(worker))
+                self._readers[int(worker)] = _Reader(path, make)
+
+
+@attrs.frozen
+class Selection:
+    """Which attempts of a job or a task are read, and how."""
+
+    attempts: Callable[[], Awaitable[Sequence[Attempt]]]
+    #: Whether no further attempt can be expected.
+    over: Callable[[], Awaitable[bool]]
+    #: One attempt by its number; None: the present or last one, and in following all that come.
+    run: int | None = None
+    worker: int | None = None
+    follow: bool = False
+    #: Lines to begin before the end; None: from the beginning.
+    tail: int | None = None
+
+
+class Logs:
+    """Finds and follows logs."""
+
+    def __init__(self, hub: Hub) -> None:
+        """Keep the home."""
+        self._hub = hub
+
+    async def controller(
+        self, job: str, *, follow: bool, tail: int | None
+    ) -> AsyncGenerator[LogChunk, None]:
+        """Read what a job's controllers said."""
+        record = await self._hub.record(job)
+        path = self._hub.home.logs(record.job.user, record.job.id) / "job.log"
+        reader = _Reader(path, partial(LogChunk, None, 0, 0))
+        if tail is not None:
+            reader.skip_to_tail(tail)
+        while True:
+            over = not follow or await self.job_is_over(record.job.id)
+            while chunk := reader.read():
+                yield chunk
+            if over:
+                return
+            await self._hub.clock.sleep(LOOK_EVERY)
+
+    async def job_is_over(self, job: str) -> bool:
+        """Tell whether a job has ended, or nobody drives it on."""
+        record = await self._hub.store.record(job)
+        if record.attempts:
+            return False
+        if record.job.desired is not Desired.RUNNING or record.job.ending is not None:
+            return True
+        return self._hub.liveness(record) in (Liveness.NONE, Liveness.DEAD)
+
+    async def read(self, chosen: Selection) -> AsyncGenerator[LogChunk, None]:
+        """Read attempts' output, in the order in which they began.
+
+        Raises:
+            NotFoundError: no such attempt; without following also when nothing has run yet.
+        """
+        sources = [await self._open(attempt, chosen.worker) for attempt in await _first(chosen)]
+        if chosen.tail is not None:
+            for source in sources:
+                source.skip_to_tail(chosen.tail)
+        seen = {attempt.token for attempt in await chosen.attempts()}
+        while True:
+            over = not chosen.follow or await chosen.over()
+            attempts = await chosen.attempts()
+            if chosen.run is None:
+                for attempt in attempts:
+                    if attempt.token not in seen:
+                        seen.add(attempt.token)
+                        sources.append(await self._open(attempt, chosen.worker))
+            live = {attempt.token for attempt in attempts if attempt.live}
+            for source in sources:
+                for chunk in source.read():
+                    yield chunk
+            sources = [source for source in sources if source.token in live]
+            if over or (chosen.run is not None and not sources):
+                return
+            await self._hub.clock.sleep(LOOK_EVERY)
+
+    async def _open(self, attempt: Attempt, worker: int | None) -> _Source:
+        hub = self._hub
+        if attempt.queue is None or attempt.task is None:
+            job = (await hub.store.record(attempt.job)).job
+            path = hub.home.command_log(job.user, job.id, attempt.number, 0)
+        else:
+            queue = await hub.store.queue(attempt.queue)
+            task = await hub.store.task(attempt.queue, attempt.task)
+            folder = hub.home.task(queue.folder, attempt.task, hidden=task.spec.hide)
+            path = hub.home.task_log(folder, attempt.number, attempt.job, 0)
+        prefix = path.name.removesuffix("_worker_0.log")
+        return _Source(attempt, path.parent, prefix, worker)
+
+
+async def _first(chosen: Selection) -> Sequence[Attempt]:
+    """Give the attempts to begin with."""
+    known = await chosen.attempts()
+    if chosen.run is not None:
+        found = [attempt for attempt in known if attempt.number == chosen.run]
+        if not found:
+            numbers = ", ".join(str(attempt.number) for attempt in known) or "none"
+            msg = f"no run {chosen.run}: there are {numbers}"
+            raise NotFoundError(msg)
+        return found
+    if not known and not chosen.follow:
+        msg = "nothing has run yet: `jobman show` says what it waits for"
+        raise NotFoundError(msg)
+    return known[-1:]

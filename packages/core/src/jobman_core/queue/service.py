@@ -1,0 +1,326 @@
+"""A queue is a tasks file, what the store knows of it, and the state file that people read."""
+
+import asyncio
+import hashlib
+import logging
+import shutil
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack, asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from jobman_core.clock import Clock
+from jobman_core.errors import HeldError, InvalidInputError, NotFoundError
+from jobman_core.home import Home
+from jobman_core.interfaces.store import Store
+from jobman_core.models.queue import Queue
+from jobman_core.models.task import QueueDefinition
+from jobman_core.queue import state_file
+from jobman_core.queue.lock import try_lock
+
+_log = logging.getLogger(__name__)
+
+#: Seconds that the state file may be behind, and how often its own cost that may be.
+_BEHIND: Final = 2.0
+_COSTS: Final = 10.0
+#: A file that changed so lately may change again without its times showing it.
+_UNSETTLED: Final = timedelta(seconds=2)
+#: Seconds between two tries for a lock, and after which to go on without it.
+_RETRY: Final = 0.1
+_PARSE_PATIENCE: Final = 120.0
+_MIRROR_PATIENCE: Final = 5.0
+
+
+@attrs.frozen
+class _Signature:
+    """By what a changed file is known without reading it."""
+
+    mtime: int
+    size: int
+    inode: int
+
+
+@attrs.frozen
+class _Look:
+    """What a look at a tasks file showed."""
+
+    #: None: a file that just changed is not to be known by its times yet.
+    signature: _Signature | None = None
+    content_hash: str = ""
+    problem: str = ""
+    unchanged: bool = False
+
+
+class QueueService:
+    """Keeps the store in step with tasks files, and state files in step with the store."""
+
+    def __init__(
+        self, store: Store, home: Home, clock: Clock, read: Callable[[Path], QueueDefinition]
+    ) -> None:
+        """Keep what it works with.
+
+        Args:
+            store: an open one.
+            home: where locks lie.
+            clock: tells when a state file was written.
+            read: reads a tasks file; raises ConfigError with all that is wrong with it.
+        """
+        self._store = store
+        self._home = home
+        self._clock = clock
+        self._read = read
+        #: What paths as they are given lead to, links followed.
+        self._real: dict[Path, Path] = {}
+        self._seen: dict[str, _Signature] = {}
+        self._mirrored: dict[str, int] = {}
+        self._complaints: dict[str, str] = {}
+
+    async def open(self, path: Path) -> Queue:
+        """Give a tasks file's queue, with the newest good definitions in force.
+
+        What jobman v3 left in the state file is taken over, once.
+
+        Raises:
+            ConfigError: the file is bad, and no good version of it was ever in force.
+            HeldError: another home works on it.
+            InvalidInputError: there is a state file that cannot be read.
+        """
+        real = self._real[path] = await asyncio.to_thread(path.resolve)
+        old = await self._refuse_others(real)
+        if not await self._defined(real):
+            async with self._turn_to_parse(real, _PARSE_PATIENCE):
+                if not await self._defined(real):
+                    await self._begin(real, old=old)
+        queue = await self._catch_up(real, patience=_PARSE_PATIENCE)
+        await self.mirror(real, now=old)
+        return queue
+
+    async def refresh(self, path: Path) -> Queue:
+        """Look whether a tasks file changed; one look at its times if it did not.
+
+        A file that is missing, half saved or wrong becomes the queue's problem, and the last good
+        version stays in force.
+
+        Raises:
+            NotFoundError: the queue was never opened in this home.
+        """
+        return await self._catch_up(await self._resolved(path), patience=0.0)
+
+    async def mirror(self, path: Path, *, now: bool = False) -> None:
+        """Write the state file, if something changed since it was last written by anybody.
+
+        It may be behind by two seconds, or ten times what its last writing cost. What goes wrong is
+        logged: a view that cannot be written ends nobody's work.
+
+        Args:
+            path: the tasks file.
+            now: write what changed at once, and wait a little for others who write.
+        """
+        path = await self._resolved(path)
+        queue = await self._store.queue(str(path))
+        if self._mirrored.get(queue.path) == queue.changes:
+            return
+        target = state_file.path_of(path)
+        patience = _MIRROR_PATIENCE if now else 0.0
+        try:
+            async with self._locked(state_file.lock_of(target), patience) as locked:
+                if locked:
+                    await self._write(queue, target, now=now)
+        except OSError as error:
+            why = error.strerror or error
+            self._complain(queue.path, f"{target} cannot be written ({why}): check its folder")
+
+    # -- reading the tasks file ------------------------------------------------------------
+
+    async def _resolved(self, path: Path) -> Path:
+        """Follow links, once for each path."""
+        if path not in self._real:
+            self._real[path] = await asyncio.to_thread(path.resolve)
+        return self._real[path]
+
+    async def _defined(self, path: Path) -> bool:
+        """Tell whether a version of the file was ever in force."""
+        try:
+            return bool((await self._store.queue(str(path))).content_hash)
+        except NotFoundError:
+            return False
+
+    async def _begin(self, path: Path, *, old: bool) -> None:
+        """Put the first version in force; nothing is written before it is known to be good."""
+        definition = await asyncio.to_thread(self._read, path)
+        await self._store.open_queue(str(path))
+        if old:
+            # Before the tasks are defined, so that a crash in between loses nothing.
+            await self._take_over(path, definition)
+        await self._store.define(str(path), definition)
+
+    async def _catch_up(self, path: Path, patience: float) -> Queue:
+        queue = await self._store.queue(str(path))
+        look = await asyncio.to_thread(self._look, path)
+        if look.unchanged:
+            return queue
+        if look.problem:
+            self._seen.pop(queue.path, None)
+            return await self._problem(queue, look.problem)
+        if look.content_hash != queue.content_hash:
+            async with self._turn_to_parse(path, patience) as turn:
+                if not turn and not patience:
+                    # Somebody reads it this moment: go on with what is in force, look again.
+                    return queue
+                return await self._parse(path, look)
+        self._remember(queue.path, look)
+        return await self._problem(queue, "")
+
+    async def _parse(self, path: Path, look: _Look) -> Queue:
+        """Put a new version of the file in force, unless somebody did so by now."""
+        queue = await self._store.queue(str(path))
+        if look.content_hash == queue.content_hash:
+            self._remember(queue.path, look)
+            return await self._problem(queue, "")
+        try:
+            definition = await asyncio.to_thread(self._read, path)
+            queue = await self._store.define(queue.path, definition)
+        except InvalidInputError as error:
+            self._remember(queue.path, look)
+            return await self._problem(queue, str(error))
+        if definition.content_hash == look.content_hash:
+            self._remember(queue.path, look)
+        return queue
+
+    async def _problem(self, queue: Queue, problem: str) -> Queue:
+        if queue.problem == problem:
+            return queue
+        await self._store.set_problem(queue.path, problem)
+        return attrs.evolve(queue, problem=problem)
+
+    def _remember(self, path: str, look: _Look) -> None:
+        if look.signature is not None:
+            self._seen[path] = look.signature
+
+    def _look(self, path: Path) -> _Look:
+        """Look at a file: at its times first, at its content if they changed."""
+        try:
+            stat = path.stat()
+            signature = _Signature(stat.st_mtime_ns, stat.st_size, stat.st_ino)
+            if self._seen.get(str(path)) == signature:
+                return _Look(unchanged=True)
+            content_hash = _digest(path.read_bytes())
+        except FileNotFoundError:
+            return _Look(problem=f"{path} is missing: put it back; what it said is still in force")
+        except OSError as error:
+            return _Look(problem=f"{path} cannot be read ({error.strerror}): check its permissions")
+        age = self._clock.now().timestamp() - stat.st_mtime
+        settled = age > _UNSETTLED.total_seconds()
+        return _Look(signature if settled else None, content_hash)
+
+    # -- the state file --------------------------------------------------------------------
+
+    async def _refuse_others(self, path: Path) -> bool:
+        """Refuse a file that another home works on; tells whether its state file is not ours."""
+        target = state_file.path_of(path)
+        try:
+            head = await asyncio.to_thread(state_file.read_head, target)
+        except OSError as error:
+            raise InvalidInputError(
+                f"{target} cannot be read ({error.strerror or error}): check its permissions"
+            ) from error
+        if head is None:
+            return True
+        if head.home != await self._store.home_id():
+            raise HeldError(
+                f"{path} belongs to another home (id {head.home}): work there, or remove {target} "
+                "to start afresh here"
+            )
+        return False
+
+    async def _take_over(self, path: Path, definition: QueueDefinition) -> None:
+        """Take over what v3 left."""
+        limits = {task.id: task.max_retries for task in definition.tasks}
+        target = state_file.path_of(path)
+        found = await asyncio.to_thread(state_file.read_v3, target, limits)
+        if found is None:
+            return
+        for note in found.notes:
+            _log.warning("%s: %s", target, note)
+        await self._store.import_state(str(path), found.counters, found.history)
+
+    async def _write(self, queue: Queue, target: Path, *, now: bool) -> None:
+        home = await self._store.home_id()
+        head = await asyncio.to_thread(state_file.read_head, target)
+        if head is not None and head.home != home:
+            self._complain(
+                queue.path,
+                f"{target} belongs to another home (id {head.home}): two homes must not share "
+                "a tasks file",
+            )
+            return
+        if head is not None and head.change == queue.changes:
+            self._mirrored[queue.path] = queue.changes
+            return
+        if not now and head is not None and self._too_soon(head):
+            return
+        began = self._clock.monotonic()
+        tasks = await self._store.tasks(queue.path)
+        history = await self._store.history(queue.path)
+
+        def put() -> None:
+            if head is None and target.exists():
+                # One of v3's: what was taken over of it may not be all that was in it.
+                shutil.copy2(target, target.with_name(f"{target.name}.v3"))
+            body = state_file.render_tasks(tasks, history)
+            cost = self._clock.monotonic() - began
+            new = state_file.Head(home, queue.changes, self._clock.now(), cost)
+            state_file.write(target, state_file.render_head(new, Path(queue.path).name) + body)
+
+        await _to_the_end(put)
+        self._mirrored[queue.path] = queue.changes
+        self._complaints.pop(queue.path, None)
+
+    def _too_soon(self, head: state_file.Head) -> bool:
+        if head.written is None:
+            return False
+        age = (self._clock.now() - head.written).total_seconds()
+        return 0 <= age < max(_BEHIND, _COSTS * head.cost)
+
+    def _complain(self, path: str, text: str) -> None:
+        """Log what is wrong with a state file, once."""
+        if self._complaints.get(path) != text:
+            self._complaints[path] = text
+            _log.warning(text)
+
+    @asynccontextmanager
+    async def _turn_to_parse(self, path: Path, patience: float) -> AsyncIterator[bool]:
+        """See to it that of ten workers one parses a new version, while the others go on."""
+        name = f"parse-{_digest(str(path).encode('utf-8', 'surrogateescape'))[:16]}.lock"
+        async with self._locked(self._home.state / name, patience) as locked:
+            yield locked
+
+    @asynccontextmanager
+    async def _locked(self, path: Path, patience: float) -> AsyncIterator[bool]:
+        """Take a lock, trying again for so many seconds."""
+        tries = 1 + round(patience / _RETRY)
+        for left in reversed(range(tries)):
+            with ExitStack() as stack:
+                if await asyncio.to_thread(stack.enter_context, try_lock(path)):
+                    yield True
+                    return
+            if left:
+                await self._clock.sleep(_RETRY)
+        yield False
+
+
+async def _to_the_end(work: Callable[[], None]) -> None:
+    """Do work in a thread; who is cancelled waits for it, so that its lock is not given back."""
+    working = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await asyncio.wait([working])
+        raise
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

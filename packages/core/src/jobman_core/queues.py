@@ -1,0 +1,204 @@
+"""Queues from the outside: seen, reset, prioritised, cleaned up."""
+
+import fnmatch
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from jobman_core.errors import HeldError, InvalidInputError, JobmanError, NotFoundError
+from jobman_core.hub import Hub
+from jobman_core.interfaces.store import Note
+from jobman_core.jobs import Jobs
+from jobman_core.models.job import Desired
+from jobman_core.models.lease import Liveness
+from jobman_core.models.outcome import Cause
+from jobman_core.models.queue import Queue
+from jobman_core.models.task import Task, TaskStatus
+from jobman_core.models.view import QueueView, TaskDetail
+from jobman_core.run.wind_down import end_attempts
+from jobman_core.views import job_view, why_pending, workers_of
+
+#: Looked for below the home, in this order, when no file is named.
+DEFAULTS: Final = ("queue_machines/tasks.yaml", "tasks.yaml")
+
+
+class Queues:
+    """What can be done to queues."""
+
+    def __init__(self, hub: Hub, jobs: Jobs) -> None:
+        """Keep the home, and what ends attempts."""
+        self._hub = hub
+        self._jobs = jobs
+
+    async def find(self, path: Path | None) -> Queue:
+        """Give the queue of a tasks file, read anew if the file changed.
+
+        A relative path is looked up from here, then from the home.
+
+        Raises:
+            NotFoundError: no such file, and no queue that is known by it.
+            ConfigError: the file has faults, and there is no good version yet.
+        """
+        hub = self._hub
+        if path is not None:
+            return await self._open(path)
+        for name in DEFAULTS:
+            if (hub.home.root / name).is_file():
+                return await hub.queues.open(hub.home.root / name)
+        known = await hub.store.queues()
+        if len(known) == 1:
+            return await hub.queues.refresh(Path(known[0].path))
+        if known:
+            names = ", ".join(queue.path for queue in known)
+            msg = f"this home has {len(known)} queues: name one of {names}"
+            raise InvalidInputError(msg)
+        msg = f"no {' or '.join(DEFAULTS)} in {hub.home.root}: name a tasks file"
+        raise NotFoundError(msg)
+
+    async def _open(self, path: Path) -> Queue:
+        hub = self._hub
+        given = path.expanduser()
+        places = [given.absolute(), hub.home.root / given]
+        for place in places:
+            if place.exists():
+                return await hub.queues.open(place)
+        # A queue whose file was moved away is still there, with its last good version.
+        for place in places:
+            for queue in await hub.store.queues():
+                if queue.path == str(place.resolve()):
+                    return await hub.queues.refresh(Path(queue.path))
+        msg = f"no tasks file {path}: write the path of one"
+        raise NotFoundError(msg)
+
+    async def view(self, path: Path | None) -> QueueView:
+        """Give a queue, whole, with its workers."""
+        hub = self._hub
+        queue = await self.find(path)
+        records = [r for r in await hub.store.records() if r.job.queue == queue.path]
+        views = [
+            job_view(record, hub.liveness(record))
+            for record in records
+            if record.job.desired is not Desired.CANCELLED
+        ]
+        tasks = [
+            attrs.evolve(task, reason=why_pending(task, views))
+            for task in await hub.store.tasks(queue.path)
+        ]
+        return QueueView(Path(queue.path), tuple(tasks), workers_of(views), queue.problem)
+
+    async def detail(self, path: Path | None, task: str) -> TaskDetail:
+        """Give one task, with its history and its logs."""
+        hub = self._hub
+        queue = await self.find(path)
+        found = await self._task(queue, task)
+        attempts = await hub.store.attempts(queue=queue.path, task=task)
+        folder = hub.home.task(queue.folder, task, hidden=found.spec.hide)
+        logs = tuple(sorted(folder.glob("run_*_worker_*.log")))
+        view = [task_ for task_ in (await self.view(Path(queue.path))).tasks if task_.id == task]
+        return TaskDetail(view[0] if view else found, tuple(attempts), logs)
+
+    async def match(
+        self,
+        path: Path | None,
+        *,
+        ids: Sequence[str] = (),
+        pattern: str | None = None,
+        all: bool = False,  # noqa: A002 - the option's own word
+        failed: bool = False,
+    ) -> list[str]:
+        """Give the tasks that a reset is meant for.
+
+        Raises:
+            NotFoundError: an id that is not in the queue, or a pattern that fits none.
+        """
+        queue = await self.find(path)
+        tasks = await self._hub.store.tasks(queue.path)
+        for task in ids:
+            await self._task(queue, task)
+        chosen = [
+            task.id
+            for task in tasks
+            if all
+            or task.id in ids
+            or (failed and task.status is TaskStatus.FAILED)
+            or (pattern is not None and fnmatch.fnmatchcase(task.id, pattern))
+        ]
+        if pattern is not None and not chosen:
+            msg = f"no task of {queue.path} fits {pattern!r}: `jobman queue` shows their ids"
+            raise NotFoundError(msg)
+        return chosen
+
+    async def running(self, path: Path | None, tasks: Sequence[str]) -> list[str]:
+        """Give those of the tasks that run now."""
+        queue = await self.find(path)
+        wanted = set(tasks)
+        return [
+            task.id
+            for task in await self._hub.store.tasks(queue.path)
+            if task.id in wanted and task.running
+        ]
+
+    async def reset(self, path: Path | None, tasks: Sequence[str]) -> None:
+        """Let tasks run from the start again; what runs of them is ended first."""
+        hub = self._hub
+        queue = await self.find(path)
+        idle = []
+        for task in tasks:
+            found = await self._task(queue, task)
+            if not found.running:
+                idle.append(task)
+            for running in found.running:
+                hub.own((await hub.store.record(running.job)).job)
+        note = Note("task.reset", f"{hub.user} resets it")
+        await hub.store.reset(queue.path, idle, note)
+        for task in tasks:
+            found = await self._task(queue, task)
+            for running in found.running if task not in idle else ():
+                await self._jobs.end_attempt(running.job, running.token, Cause.RESET)
+        await hub.queues.mirror(Path(queue.path), now=True)
+
+    async def prioritize(self, path: Path | None, task: str) -> None:
+        """Let a task be picked before all others, once."""
+        hub = self._hub
+        queue = await self.find(path)
+        await self._task(queue, task)
+        note = Note("task.prioritized", f"{hub.user} puts it first")
+        await hub.store.prioritize(queue.path, task, note)
+        await hub.queues.mirror(Path(queue.path), now=True)
+
+    async def mark_done(self, path: Path | None, task: str) -> None:
+        """Call a task done; what runs of it goes on to its end."""
+        hub = self._hub
+        queue = await self.find(path)
+        await self._task(queue, task)
+        note = Note("task.marked_done", f"{hub.user} calls it done")
+        await hub.store.mark_done(queue.path, task, note)
+        await hub.queues.mirror(Path(queue.path), now=True)
+
+    async def cleanup(self, path: Path | None) -> list[str]:
+        """Resolve attempts whose controllers are lost; says what was done, a line each."""
+        hub = self._hub
+        queue = await self.find(path)
+        done = []
+        for record in await hub.store.records(deleted=True):
+            stale = [attempt for attempt in record.attempts if attempt.queue == queue.path]
+            if not stale or hub.liveness(record) in (Liveness.ALIVE, Liveness.ELSEWHERE):
+                continue
+            try:
+                hub.own(record.job)
+                async with hub.acting(record) as ctx:
+                    await end_attempts(ctx, stale, Cause.STALE)
+            except HeldError:
+                continue  # A controller came back meanwhile: it looks after them.
+            except JobmanError as error:
+                done.append(f"job {record.job.id}: {error}")
+                continue
+            names = ", ".join(str(attempt.task) for attempt in stale)
+            done.append(f"job {record.job.id}: released {names}")
+        await hub.queues.mirror(Path(queue.path), now=True)
+        return done
+
+    async def _task(self, queue: Queue, task: str) -> Task:
+        return await self._hub.store.task(queue.path, task)

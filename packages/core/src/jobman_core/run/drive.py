@@ -1,0 +1,106 @@
+"""What all the steps of a controller share: one job, its orders, its slices, its attempts."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, Final, TypeVar
+
+from jobman_core.errors import StoreError
+from jobman_core.interfaces.store import JobRecord
+from jobman_core.models.attempt import Attempt
+from jobman_core.models.job import Step
+from jobman_core.models.outcome import Cause, Outcome, OutcomeKind
+from jobman_core.models.slice import Slice
+from jobman_core.run.attempt import AttemptRun
+from jobman_core.run.context import JobContext
+from jobman_core.run.decide import back_off
+from jobman_core.run.orders import Ordered, Orders
+from jobman_core.run.slices import LostError, Slices, Watch
+from jobman_core.run.work import work_of
+
+#: Seconds between two tries to write into a store that cannot be written.
+STORE_EVERY: Final = 5.0
+
+_T = TypeVar("_T")
+
+
+class Drive:
+    """One job being driven."""
+
+    def __init__(self, ctx: JobContext, record: JobRecord) -> None:
+        """Begin with what the store said when the lease was taken."""
+        self.ctx = ctx
+        self.orders = Orders(ctx, record)
+        self.slices = Slices(ctx, self.orders.pause)
+        #: Attempts in a row that a host lost without a record, on a slice that stood.
+        self._odd_ends = 0
+
+    async def step(self, step: Step, reason: str = "") -> None:
+        """Write down where the job is, and why it takes time."""
+        await self.ctx.store.set_step(self.ctx.lease, step, reason)
+
+    async def live_attempt(self) -> Attempt | None:
+        """Give the attempt that the job has under way, launched or not."""
+        record = await self.ctx.record()
+        return record.attempts[0] if record.attempts else None
+
+    async def attempt(self, slice_: Slice, attempt: Attempt) -> tuple[Outcome, Slice]:
+        """Run or adopt an attempt to its end; its outcome is recorded when this returns.
+
+        Gives the slice as it was last seen, too.
+        """
+        ctx = self.ctx
+        await self.step(Step.EXECUTE)
+        run = AttemptRun(ctx, self.slices, slice_, attempt)
+        outcome = await run.run(await work_of(ctx, attempt), self.orders)
+        await self._record(attempt, outcome)
+        what = f"task {attempt.task}" if attempt.task else "the command"
+        said = f"{outcome.kind} ({outcome.detail or outcome.cause})"
+        ctx.journal.queue(f"{what}, attempt {attempt.number}: {said}")
+        await self._slow_down(outcome)
+        return outcome, run.slice
+
+    async def while_held(self, slice_: Slice, body: Coroutine[Any, Any, _T]) -> _T:
+        """Do something on a slice for as long as it is there and the job is wanted.
+
+        Whatever is cut short here is on the books, and is found again there.
+
+        Raises:
+            LostError: the slice was lost.
+            Ordered: the job is wanted otherwise.
+        """
+        work = asyncio.create_task(body)
+        lost = asyncio.create_task(Watch(self.slices, slice_, self.ctx).lost())
+        order = asyncio.create_task(self.orders.ordered())
+        tasks: tuple[asyncio.Task[Any], ...] = (work, lost, order)
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                return work.result()
+            if lost.done():
+                raise LostError(lost.result())
+            raise Ordered
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _record(self, attempt: Attempt, outcome: Outcome) -> None:
+        """Write down an outcome, however long the store cannot be written."""
+        ctx = self.ctx
+        while True:
+            try:
+                await ctx.store.end_attempt(
+                    ctx.lease, attempt.token, outcome, now=ctx.clock.now()
+                )
+            except StoreError as error:
+                ctx.journal.job(f"an outcome waits to be written: {error}")
+                await ctx.clock.sleep(STORE_EVERY)
+            else:
+                return
+
+    async def _slow_down(self, outcome: Outcome) -> None:
+        """Leave more and more time between attempts that a standing host keeps losing."""
+        odd = outcome.kind is OutcomeKind.INTERRUPTED and outcome.cause == Cause.HOST_LOST
+        self._odd_ends = self._odd_ends + 1 if odd else 0
+        if self._odd_ends > 1:
+            await self.orders.pause(self.ctx.clock.jitter(back_off(self._odd_ends)))

@@ -1,0 +1,125 @@
+"""What a job does with a slice that is ready: run its command, serve a queue, or hold it."""
+
+from pathlib import Path
+from typing import Final
+
+from jobman_core.models.accelerator import Accelerator
+from jobman_core.models.attempt import Attempt
+from jobman_core.models.job import CommandMode, Ending, EndingKind, HoldMode, QueueMode, Step
+from jobman_core.models.outcome import OutcomeKind
+from jobman_core.models.slice import Offer, Slice
+from jobman_core.run.decide import decide
+from jobman_core.run.drive import Drive
+from jobman_core.run.slices import LostError
+
+#: Seconds between two looks for a task, or two wake-ups of a job that holds.
+IDLE_EVERY: Final = 1.0
+
+
+async def execute(drive: Drive, slice_: Slice) -> Ending:
+    """Run what the job is for on a slice, until that ends.
+
+    Raises:
+        LostError: the slice was lost, and what ran on it is recorded as interrupted.
+        Ordered: the job is wanted otherwise.
+    """
+    match drive.ctx.spec.work:
+        case QueueMode() as mode:
+            return await _serve_queue(drive, slice_, mode)
+        case CommandMode():
+            return await _run_command(drive, slice_)
+        case HoldMode():
+            return await drive.while_held(slice_, _hold(drive))
+
+
+async def _run_command(drive: Drive, slice_: Slice) -> Ending:
+    ctx = drive.ctx
+    while True:
+        attempt = await drive.live_attempt()
+        if attempt is None:
+            drive.orders.check()
+            attempt = await ctx.store.open_attempt(
+                ctx.lease, generation=slice_.generation, now=ctx.clock.now()
+            )
+        outcome, slice_ = await drive.attempt(slice_, attempt)
+        drive.orders.check()
+        restarts = 0
+        if outcome.kind is OutcomeKind.FAILED:
+            restarts = await ctx.store.count_restart(ctx.lease)
+        decision = decide(
+            outcome, ctx.spec.loop, restarts=restarts, max_restarts=ctx.spec.max_restarts
+        )
+        if decision.ending is not None:
+            return decision.ending
+        if decision.delay:
+            delay = ctx.clock.jitter(decision.delay)
+            why = f"{outcome.detail or outcome.cause}; starts again in {delay:.0f} s"
+            await drive.step(Step.BACK_OFF, why)
+            await drive.orders.pause(delay)
+        if not slice_.held or slice_.lost_at is not None:
+            raise LostError(slice_)
+
+
+async def _serve_queue(drive: Drive, slice_: Slice, mode: QueueMode) -> Ending:
+    while True:
+        drive.orders.check()
+        attempt = await drive.live_attempt()
+        if attempt is None:
+            attempt = await drive.while_held(slice_, _next_task(drive, slice_, mode))
+        if attempt is None:
+            return Ending(EndingKind.DONE, f"no task for {mode.idle_timeout:g} s")
+        _, slice_ = await drive.attempt(slice_, attempt)
+        if not slice_.held or slice_.lost_at is not None:
+            raise LostError(slice_)
+
+
+async def _next_task(drive: Drive, slice_: Slice, mode: QueueMode) -> Attempt | None:
+    """Wait for a task and claim it; None once there was none for as long as the job allows."""
+    ctx, offer = drive.ctx, Offer.of(slice_)
+    idle_since = ctx.clock.monotonic()
+    asked: int | None = None
+    while True:
+        queue = await ctx.queues.refresh(Path(ctx.job.queue or mode.config))
+        # Nothing can have become claimable while nobody wrote anything.
+        version = await ctx.store.version()
+        if version != asked:
+            claim = await ctx.store.claim(
+                ctx.lease,
+                queue.path,
+                offer,
+                generation=slice_.generation,
+                now=ctx.clock.now(),
+            )
+            if claim is not None:
+                ctx.journal.queue(f"claims task {claim.task.id}")
+                return claim.attempt
+            await drive.step(Step.IDLE, await _why_idle(drive, queue.path, offer, queue.problem))
+            asked = await ctx.store.version()
+        idle = ctx.clock.monotonic() - idle_since
+        if mode.idle_timeout is not None and idle >= mode.idle_timeout:
+            return None
+        await ctx.clock.sleep(IDLE_EVERY)
+
+
+async def _why_idle(drive: Drive, path: str, offer: Offer, problem: str) -> str:
+    """Say what a worker without a task waits for."""
+    fits = [
+        demand
+        for demand in await drive.ctx.store.demand(path)
+        if Accelerator.parse(demand.accelerator).name == offer.accelerator
+        and demand.zone in (None, offer.zone)
+    ]
+    still_open = sum(demand.open for demand in fits)
+    if not fits:
+        why = f"waits for tasks: the queue has none for {offer.accelerator} in {offer.zone}"
+    elif still_open:
+        why = f"waits for tasks: {still_open} run elsewhere, wait for others, or are blocked"
+    else:
+        why = "waits for tasks: all that fit are done or failed"
+    return f"{why}; {problem}" if problem else why
+
+
+async def _hold(drive: Drive) -> Ending:
+    await drive.step(Step.IDLE, "holds its slice, which costs; it has no command and no queue")
+    while True:
+        await drive.ctx.clock.sleep(IDLE_EVERY * 60)

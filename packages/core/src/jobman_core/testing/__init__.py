@@ -1,0 +1,1 @@
+"""Fakes, and a contract suite for each interface, for plugin authors too."""

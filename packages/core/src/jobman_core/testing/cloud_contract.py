@@ -1,0 +1,162 @@
+"""What every cloud must do."""
+
+import asyncio
+from abc import abstractmethod
+from datetime import UTC, datetime
+
+import attrs
+import pytest
+
+from jobman_core.errors import HeldError, PermanentCloudError, StockoutError
+from jobman_core.interfaces.cloud import Cloud
+from jobman_core.models.slice import (
+    Absent,
+    Present,
+    Slice,
+    SliceIdentity,
+    SlicePhase,
+    SliceRequest,
+)
+
+
+async def until_phase(cloud: Cloud, identity: SliceIdentity, phase: SlicePhase) -> Present:
+    """Look until a slice is in a phase."""
+    async with asyncio.timeout(30):
+        while True:
+            seen = await cloud.observe(identity)
+            if isinstance(seen, Present) and seen.phase is phase:
+                return seen
+            await asyncio.sleep(0.02)
+
+
+async def until_absent(cloud: Cloud, identity: SliceIdentity) -> None:
+    """Look until a slice is gone."""
+    async with asyncio.timeout(30):
+        while not isinstance(await cloud.observe(identity), Absent):
+            await asyncio.sleep(0.02)
+
+
+class CloudContract:
+    """Subclass it with a fixture ``cloud`` that has room for one slice in the zone ``tight``."""
+
+    #: A zone with room enough, and one for one slice.
+    zone = "roomy"
+    tight = "tight"
+
+    @pytest.fixture
+    @abstractmethod
+    def cloud(self) -> Cloud:
+        """Give a cloud without slices."""
+
+    def identity(self, *, generation: int = 1, job: str = "000001", zone: str = "") -> SliceIdentity:
+        """Name a slice."""
+        name = f"train-{job}-g{generation}"
+        return SliceIdentity(name, zone or self.zone, "home-1", "ann", job, generation)
+
+    def request(self, *, zone: str = "", accelerator: str = "v4-16") -> SliceRequest:
+        """Ask for two hosts."""
+        return SliceRequest("any", accelerator, zone or self.zone)
+
+    async def test_what_was_never_asked_for_is_absent(self, cloud: Cloud) -> None:
+        assert await cloud.observe(self.identity()) == Absent()
+
+    async def test_a_slice_becomes_ready_with_its_hosts_and_labels(self, cloud: Cloud) -> None:
+        await cloud.create(self.identity(), self.request())
+        seen = await until_phase(cloud, self.identity(), SlicePhase.READY)
+        assert [host.index for host in seen.hosts] == [0, 1]
+        assert dict(seen.labels) == self.identity().labels
+        assert seen.state == "READY"
+
+    async def test_asking_again_is_no_error_and_makes_no_second(self, cloud: Cloud) -> None:
+        await cloud.create(self.identity(), self.request())
+        await cloud.create(self.identity(), self.request())
+        await until_phase(cloud, self.identity(), SlicePhase.READY)
+        await cloud.create(self.identity(), self.request())
+        assert [each.name for each in await cloud.list_slices(self.zone)] == [self.identity().name]
+
+    async def test_a_slice_of_others_is_neither_taken_over_nor_deleted(self, cloud: Cloud) -> None:
+        await cloud.create(self.identity(), self.request())
+        others = attrs.evolve(self.identity(), owner="bob")
+        with pytest.raises(HeldError):
+            await cloud.create(others, self.request())
+        with pytest.raises(HeldError):
+            await cloud.delete(others)
+        assert isinstance(await cloud.observe(self.identity()), Present)
+
+    async def test_delete_leads_to_absent(self, cloud: Cloud) -> None:
+        await cloud.create(self.identity(), self.request())
+        await cloud.delete(self.identity())
+        await until_absent(cloud, self.identity())
+        assert await cloud.list_slices(self.zone) == []
+
+    async def test_deleting_what_is_absent_is_no_error(self, cloud: Cloud) -> None:
+        await cloud.delete(self.identity())
+        await cloud.delete(self.identity())
+
+    async def test_a_late_delete_hits_only_its_own_generation(self, cloud: Cloud) -> None:
+        await cloud.create(self.identity(generation=2), self.request())
+        await cloud.delete(self.identity(generation=1))
+        await until_phase(cloud, self.identity(generation=2), SlicePhase.READY)
+
+    async def test_a_full_zone_is_a_stockout_and_leaves_nothing(self, cloud: Cloud) -> None:
+        request = self.request(zone=self.tight)
+        await cloud.create(self.identity(zone=self.tight), request)
+        second = self.identity(zone=self.tight, job="000002")
+        with pytest.raises(StockoutError, match=self.tight):
+            await cloud.create(second, request)
+        assert await cloud.observe(second) == Absent()
+        await cloud.create(self.identity(job="000003"), self.request())
+
+    async def test_what_is_given_back_can_be_had_again(self, cloud: Cloud) -> None:
+        request = self.request(zone=self.tight)
+        first = self.identity(zone=self.tight)
+        await cloud.create(first, request)
+        await cloud.delete(first)
+        await until_absent(cloud, first)
+        await cloud.create(self.identity(zone=self.tight, job="000002"), request)
+
+    async def test_an_accelerator_that_there_is_not_is_permanent(self, cloud: Cloud) -> None:
+        with pytest.raises(PermanentCloudError):
+            await cloud.create(self.identity(), self.request(accelerator="v99-8"))
+
+    async def test_a_preempted_slice_stays_listed_until_it_is_deleted(self, cloud: Cloud) -> None:
+        await cloud.create(self.identity(), self.request())
+        await until_phase(cloud, self.identity(), SlicePhase.READY)
+        await cloud.preempt(self.identity())
+        seen = await until_phase(cloud, self.identity(), SlicePhase.LOST)
+        assert seen.state == "PREEMPTED"
+        assert [each.observation.phase for each in await cloud.list_slices(self.zone)] == [
+            SlicePhase.LOST
+        ]
+        await cloud.delete(self.identity())
+        await until_absent(cloud, self.identity())
+
+    async def test_a_preempted_slice_leaves_room_for_the_next(self, cloud: Cloud) -> None:
+        request = self.request(zone=self.tight)
+        first = self.identity(zone=self.tight)
+        await cloud.create(first, request)
+        await until_phase(cloud, first, SlicePhase.READY)
+        await cloud.preempt(first)
+        second = self.identity(zone=self.tight, generation=2)
+        await cloud.create(second, request)
+        await until_phase(cloud, second, SlicePhase.READY)
+
+    def test_a_dry_run_says_what_would_be_asked(self, cloud: Cloud) -> None:
+        lines = "\n".join(cloud.describe_request(self.request(), "train-g1"))
+        assert "v4-16" in lines
+        assert "train-g1" in lines
+
+    def as_stored(self, identity: SliceIdentity, seen: Present) -> Slice:
+        """Give a slice as the store has it once it is ready."""
+        now = datetime.now(UTC)
+        request = self.request(zone=identity.zone)
+        return Slice(
+            identity.job,
+            identity.generation,
+            request,
+            identity,
+            now,
+            state=seen.state,
+            phase=seen.phase,
+            hosts=seen.hosts,
+        )

@@ -1,0 +1,90 @@
+"""From facts to what front ends show."""
+
+from collections.abc import Iterable, Mapping
+
+from jobman_core.interfaces.store import JobRecord
+from jobman_core.models.accelerator import Accelerator
+from jobman_core.models.job import Desired
+from jobman_core.models.lease import Liveness
+from jobman_core.models.status import JobFacts, JobStatus, status_of
+from jobman_core.models.task import Task, TaskStatus
+from jobman_core.models.view import JobView, QueueWorkers
+
+_WAITING = (JobStatus.QUEUEING, JobStatus.PREPARING, JobStatus.PREEMPTED)
+
+
+def status_of_record(record: JobRecord, controller: Liveness) -> tuple[JobStatus, str]:
+    """Compute a job's status and the reason for it."""
+    return status_of(
+        JobFacts(record.job, record.slice, record.withdrawing, record.attempts, controller)
+    )
+
+
+def job_view(record: JobRecord, controller: Liveness) -> JobView:
+    """Give one line of ``list``."""
+    job, slice_ = record.job, record.slice
+    status, reason = status_of_record(record, controller)
+    ready = slice_ is not None and slice_.costs
+    running = None
+    if record.attempts:
+        running = record.attempts[0].task or "command"
+    return JobView(
+        id=job.id,
+        user=job.user,
+        name=job.name,
+        accelerator=job.accelerator,
+        zone=slice_.request.zone if slice_ and slice_.held else job.zone,
+        ip=slice_.hosts[0].ip if ready and slice_ and slice_.hosts else None,
+        status=status,
+        reason=reason,
+        running=running,
+        submitted=job.created_at,
+        recoveries=job.recoveries,
+        cores=Accelerator.parse(job.accelerator).cores if ready else 0,
+        desired=job.desired,
+        controller=controller,
+    )
+
+
+def workers_of(views: Iterable[JobView]) -> Mapping[str, QueueWorkers]:
+    """Sort a queue's workers by what they do."""
+    sorted_: dict[str, dict[str, list[str]]] = {}
+    for view in views:
+        kind = _kind(view)
+        sorted_.setdefault(view.accelerator, {}).setdefault(kind, []).append(view.id)
+    return {
+        accelerator: QueueWorkers(**{kind: tuple(ids) for kind, ids in kinds.items()})
+        for accelerator, kinds in sorted(sorted_.items())
+    }
+
+
+def _kind(view: JobView) -> str:
+    driven = view.controller in (Liveness.ALIVE, Liveness.ELSEWHERE)
+    if view.status is JobStatus.RUNNING:
+        return "working"
+    if not driven or view.desired is not Desired.RUNNING:
+        return "stopped"
+    return "waiting" if view.status in _WAITING else "idle"
+
+
+def why_pending(task: Task, views: Iterable[JobView]) -> str:
+    """Say why a task that could start does not."""
+    if task.status not in (TaskStatus.PENDING, TaskStatus.RETRY):
+        return task.reason
+    accelerator = Accelerator.parse(task.spec.accelerator).name
+    fits = [
+        view
+        for view in views
+        if view.accelerator == accelerator and task.spec.zone in (None, view.zone)
+    ]
+    live = [view for view in fits if _kind(view) != "stopped"]
+    where = f" in {task.spec.zone}" if task.spec.zone else ""
+    if not fits:
+        why = f"no worker has {accelerator}{where}"
+    elif not live:
+        why = f"the workers with {accelerator}{where} are stopped"
+    elif all(_kind(view) == "waiting" for view in live):
+        why = f"the workers with {accelerator}{where} wait for their slices"
+    else:
+        why = f"waits for a worker with {accelerator}{where}"
+    return f"{task.reason}; {why}" if task.reason else why

@@ -1,0 +1,387 @@
+"""A command line whose streams are kept and whose core is a fake."""
+
+import io
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import attrs
+import pytest
+
+from jobman_cli.front import Front
+from jobman_cli.main import execute
+from jobman_core.errors import Fault, JobmanError, NotFoundError
+from jobman_core.models.attempt import Attempt
+from jobman_core.models.event import Event
+from jobman_core.models.job import Desired
+from jobman_core.models.lease import Liveness
+from jobman_core.models.outcome import Cause, HostExit, Outcome, OutcomeKind
+from jobman_core.models.slice import Slice, SliceIdentity, SlicePhase, SliceRequest
+from jobman_core.models.status import JobStatus
+from jobman_core.models.task import Counters, Running, Task, TaskSpec, TaskStatus
+from jobman_core.models.view import (
+    Created,
+    Done,
+    HostView,
+    JobDetail,
+    JobView,
+    LogChunk,
+    Plan,
+    QueueView,
+    QueueWorkers,
+    TaskDetail,
+)
+
+if TYPE_CHECKING:
+    from jobman_core.app import App
+
+NOW = datetime(2025, 3, 9, 14, 0, tzinfo=UTC)
+
+
+@attrs.frozen
+class Row:
+    kind: str
+    name: str
+    distribution: str | None
+    version: str | None
+    error: str | None = None
+
+
+class FakeApp:
+    """The facade, over lists; remembers what it was asked to do."""
+
+    def __init__(self) -> None:
+        self.home = Path("/home/alice/exp")
+        self.made = False
+        self.user = "alice"
+        self.jobs: dict[str, JobView] = {}
+        self.tasks: dict[str, Task] = {}
+        self.workers: dict[str, QueueWorkers] = {}
+        self.problem = ""
+        self.chunks: list[LogChunk] = []
+        self.faults: list[Fault] = []
+        #: What raises when a method is called with that as its first argument.
+        self.errors: dict[tuple[str, object], BaseException] = {}
+        self.calls: list[tuple[Any, ...]] = []
+        self.opened: list[tuple[Path | None, bool]] = []
+        self.echo: Callable[[str], None] | None = None
+        self.ends_as = JobStatus.DONE
+
+    async def __aenter__(self) -> "FakeApp":
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.echo = None
+
+    # what tests put in
+
+    def add_job(self, job: str, **changes: Any) -> JobView:
+        view = JobView(
+            id=job,
+            user="alice",
+            name=f"hello_{job}",
+            accelerator="v4-8",
+            zone="us-central2-b",
+            ip="10.0.0.7",
+            status=JobStatus.RUNNING,
+            reason="its command",
+            running="command",
+            submitted=NOW - timedelta(hours=2),
+            recoveries=1,
+            cores=8,
+            desired=Desired.RUNNING,
+            controller=Liveness.ALIVE,
+        )
+        self.jobs[job] = attrs.evolve(view, **changes)
+        return self.jobs[job]
+
+    def add_task(
+        self,
+        task: str,
+        status: TaskStatus = TaskStatus.PENDING,
+        reason: str = "",
+        *,
+        running: Sequence[str] = (),
+        counters: Counters | None = None,
+        **spec: Any,
+    ) -> None:
+        wanted: dict[str, Any] = {"accelerator": "v4-8", **spec}
+        self.tasks[task] = Task(
+            queue="/home/alice/exp/tasks.yaml",
+            spec=TaskSpec(task, "true", **wanted),
+            counters=counters or Counters(),
+            status=status,
+            reason=reason,
+            running=tuple(Running(job, NOW, f"t-{job}") for job in running),
+        )
+
+    # what the core does
+
+    def _call(self, method: str, *args: Any, **kwargs: Any) -> None:
+        self.calls.append((method, *args, *(kwargs[key] for key in sorted(kwargs))))
+        if args and (method, args[0]) in self.errors:
+            raise self.errors[method, args[0]]
+
+    async def create(self, config: Path, *, count: int = 1, start: bool = True) -> list[Created]:
+        self._call("create", config, count=count, start=start)
+        first = len(self.jobs) + 1
+        jobs = [self.add_job(f"{first + i:06d}", status=JobStatus.QUEUEING) for i in range(count)]
+        return [Created(job, ("env: is passed over, since there is no env_type",)) for job in jobs]
+
+    async def plan(self, config: Path) -> Plan:
+        self._call("plan", config)
+        return Plan(
+            "hello",
+            ("v4-8 in us-central2-b, spot",),
+            (("command", "all hosts", "echo hi\n\tpython train.py\n"),),
+            ("something to know",),
+        )
+
+    async def validate(self, files: Sequence[Path]) -> list[Fault]:
+        self._call("validate", *files)
+        return self.faults
+
+    async def list(
+        self, *, mine: bool = False, deleted: bool = False, refresh: bool = False
+    ) -> list[JobView]:
+        self._call("list", mine=mine, deleted=deleted, refresh=refresh)
+        return list(self.jobs.values())
+
+    async def resolve(self, jobs: Sequence[str]) -> "list[str]":
+        found = []
+        for name in jobs:
+            fits = [job for job in self.jobs if job.endswith(name)]
+            if len(fits) != 1:
+                msg = f"there is no job {name}: `jobman list` shows all"
+                raise NotFoundError(msg)
+            found += fits
+        return found
+
+    async def show(self, job: str) -> JobDetail:
+        (job,) = await self.resolve([job])
+        request = SliceRequest("gcp", "v4-8", "us-central2-b", "spot")
+        identity = SliceIdentity("hello-000001-g2", "us-central2-b", "uuid", "alice", job, 2)
+        ready = NOW - timedelta(minutes=90)
+        one = Attempt("t1", job, 1, 1, "r1", NOW - timedelta(hours=2))
+        cut_short = Outcome(OutcomeKind.INTERRUPTED, Cause.PREEMPTED)
+        failed = Outcome(OutcomeKind.FAILED, Cause.EXITED, (HostExit(2, 3),), "exit 3 on host 2")
+        return JobDetail(
+            job=self.jobs[job],
+            slice=Slice(
+                job, 2, request, identity, ready, "READY", SlicePhase.READY, ready_at=ready
+            ),
+            hosts=(HostView(0, "10.0.0.7", reachable=True), HostView(1, None)),
+            attempts=(
+                attrs.evolve(one, outcome=cut_short, ended_at=NOW - timedelta(hours=1)),
+                attrs.evolve(
+                    one,
+                    number=2,
+                    task="sweep",
+                    started_at=NOW - timedelta(minutes=50),
+                    ended_at=NOW - timedelta(minutes=40),
+                    outcome=failed,
+                ),
+                attrs.evolve(one, number=3, started_at=NOW - timedelta(minutes=9)),
+            ),
+            events=(
+                Event(7, NOW - timedelta(days=1), "job.created", "created by alice"),
+                Event(9, NOW - timedelta(minutes=1), "slice.preempted", "its slice was preempted"),
+            ),
+            settings={"session": "tmux"},
+            folder=self.home / "jobs" / "alice" / job,
+        )
+
+    async def run(
+        self, job: str, *, force: bool = False, force_prefix: bool = False, cmd_only: bool = False
+    ) -> JobView:
+        self._call("run", job, force=force, force_prefix=force_prefix, cmd_only=cmd_only)
+        assert self.echo is not None
+        self.echo("asking for v4-8")
+        return self.add_job(job, status=self.ends_as, running=None, reason="")
+
+    async def _act(self, method: str, job: str, status: JobStatus, **options: bool) -> Done:
+        self._call(method, job, **options)
+        self.jobs[job] = attrs.evolve(self.jobs[job], status=status)
+        return Done(job, status, f"{method} went well")
+
+    async def resume(self, job: str, *, force: bool = False, force_prefix: bool = False) -> Done:
+        return await self._act(
+            "resume", job, JobStatus.RUNNING, force=force, force_prefix=force_prefix
+        )
+
+    async def reboot(self, job: str, *, force: bool = False, force_prefix: bool = False) -> Done:
+        return await self._act(
+            "reboot", job, JobStatus.RUNNING, force=force, force_prefix=force_prefix
+        )
+
+    async def unattended(self) -> "list[str]":
+        return [job for job, view in self.jobs.items() if view.controller is Liveness.DEAD]
+
+    async def stop(self, job: str) -> Done:
+        return await self._act("stop", job, JobStatus.IDLE)
+
+    async def requeue(self, job: str) -> Done:
+        return await self._act("requeue", job, JobStatus.RUNNING)
+
+    async def cancel(self, job: str) -> Done:
+        return await self._act("cancel", job, JobStatus.CANCELLED)
+
+    async def delete(self, job: str) -> Done:
+        return await self._act("delete", job, JobStatus.DELETED)
+
+    async def clean(self, job: str) -> Done:
+        return await self._act("clean", job, JobStatus.DELETED)
+
+    async def queue(self, path: Path | None) -> QueueView:
+        self._call("queue", path)
+        return QueueView(
+            path or self.home / "tasks.yaml", tuple(self.tasks.values()), self.workers, self.problem
+        )
+
+    async def queue_task(self, path: Path | None, task: str) -> TaskDetail:
+        self._call("queue_task", path, task)
+        if task not in self.tasks:
+            msg = f"there is no task {task}: `jobman queue --show-all` lists all"
+            raise NotFoundError(msg)
+        attempts = (await self.show(next(iter(self.jobs)))).attempts[1:]
+        logs = (self.home / "jobs" / "tasks" / task / "run_002_job000001_worker_0.log",)
+        return TaskDetail(self.tasks[task], attempts, logs)
+
+    async def queue_running(self, path: Path | None, tasks: Sequence[str]) -> "list[str]":
+        return [task for task in tasks if self.tasks[task].status is TaskStatus.RUNNING]
+
+    async def match_tasks(
+        self,
+        path: Path | None,
+        *,
+        ids: Sequence[str] = (),
+        pattern: str | None = None,
+        all: bool = False,  # noqa: A002 - the facade's name
+        failed: bool = False,
+    ) -> "list[str]":
+        self._call("match_tasks", path, ids=tuple(ids), pattern=pattern, all=all, failed=failed)
+        return [
+            task
+            for task, found in self.tasks.items()
+            if all
+            or task in ids
+            or (pattern and task.startswith(pattern.rstrip("*")))
+            or (failed and found.status is TaskStatus.FAILED)
+        ]
+
+    async def reset(self, path: Path | None, tasks: Sequence[str]) -> None:
+        self._call("reset", path, tuple(tasks))
+
+    async def prioritize(self, path: Path | None, task: str) -> None:
+        self._call("prioritize", path, task)
+
+    async def mark_done(self, path: Path | None, task: str) -> None:
+        self._call("mark_done", path, task)
+
+    async def cleanup(self, path: Path | None) -> "list[str]":
+        self._call("cleanup", path)
+        return []
+
+    async def logs(self, **options: Any) -> AsyncIterator[LogChunk]:
+        self._call("logs", **options)
+        for chunk in self.chunks:
+            yield chunk
+
+    async def attach(self, job: str) -> "list[str]":
+        self._call("attach", job)
+        return ["tmux", "-L", "jobman-1234", "attach", "-t", f"={job}"]
+
+    def plugins(self) -> "list[Row]":
+        return [
+            Row("cloud", "local", "jobman-core", "0.1.0"),
+            Row("plugin", "broken", "jobman-broken", "2.0", "ImportError: no module named x"),
+        ]
+
+
+class Stream(io.TextIOWrapper):
+    """A stream that may say that it is a terminal."""
+
+    def __init__(self, *, tty: bool) -> None:
+        super().__init__(io.BytesIO(), encoding="utf-8", write_through=True)
+        self._tty = tty
+
+    def isatty(self) -> bool:
+        return self._tty
+
+    def text(self) -> str:
+        buffer = self.buffer
+        assert isinstance(buffer, io.BytesIO)
+        return buffer.getvalue().decode("utf-8", "surrogateescape")
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+class Cli:
+    """Calls jobman as a user does."""
+
+    def __init__(self, app: FakeApp) -> None:
+        self.app = app
+
+    def __call__(
+        self,
+        *argv: str,
+        tty: bool = False,
+        answer: str = "",
+        columns: int = 80,
+        env: dict[str, str] | None = None,
+    ) -> Result:
+        stdin = Stream(tty=tty)
+        stdin.write(answer)
+        stdin.seek(0)
+        out, err = Stream(tty=tty), Stream(tty=tty)
+
+        def open_app(
+            home: Path | None, *, make: bool, echo: Callable[[str], None] | None
+        ) -> "App":
+            self.app.opened.append((home, make))
+            self.app.echo = echo
+            return cast("App", self.app)
+
+        front = Front(
+            stdin=stdin,
+            stdout=out,
+            stderr=err,
+            env={"COLUMNS": str(columns), "TERM": "xterm", "NO_COLOR": "1", **(env or {})},
+            open_app=open_app,
+            now=lambda: NOW,
+        )
+        code = execute(argv, front)
+        return Result(code, out.text(), err.text())
+
+    def colours(self, *argv: str, tty: bool = True) -> Result:
+        return self(*argv, tty=tty, env={"NO_COLOR": ""})
+
+
+@pytest.fixture
+def app() -> FakeApp:
+    return FakeApp()
+
+
+@pytest.fixture
+def cli(app: FakeApp, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    # Times are shown as they are here, and tests say what they look like.
+    monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.delitem(os.environ, "_JOBMAN_COMPLETE", raising=False)
+    return Cli(app)
+
+
+@pytest.fixture
+def failure() -> JobmanError:
+    return JobmanError("the cloud refused: ask for less")
