@@ -20,7 +20,7 @@ from jobman_core.errors import CommandFailedError
 from jobman_core.interfaces.backend import Context
 from jobman_core.interfaces.session import Session
 from jobman_core.plugins import Plugins
-from jobman_core.process import Records
+from jobman_core.process import ProcessIdentity, Records
 from jobman_core.testing.session_contract import ProcessSessionContract, SessionBed, eventually
 from jobman_tmux import TmuxSession
 
@@ -62,6 +62,23 @@ def socket_of(sockets: Path, bed: SessionBed) -> Path:
     return sockets / f"tmux-{os.getuid()}" / f"jobman-{bed.session.context.home_id[:8]}"
 
 
+def write_hasty_tmux(folder: Path) -> None:
+    """Put a tmux there that is just leaving when it is first asked for a session."""
+    folder.mkdir()
+    program = folder / "tmux"
+    program.write_text(
+        f"""#!/bin/sh
+case "$*" in *new-session*)
+    [ -e '{folder}/refused' ] || {{
+        touch '{folder}/refused'; echo 'server exited unexpectedly' >&2; exit 1
+    }} ;;
+esac
+exec '{shutil.which("tmux")}' "$@"
+"""
+    )
+    program.chmod(0o755)
+
+
 class TestTmuxSession(ProcessSessionContract):
     session_class = TmuxSession
 
@@ -82,9 +99,15 @@ class TestTmuxSession(ProcessSessionContract):
         await bed.session.end("b")
         await eventually(lambda: not ask(socket, "ls"), "the server is gone")
 
-    async def test_a_start_may_meet_the_server_as_it_leaves(self, bed: SessionBed) -> None:
-        for _ in range(5):
-            await bed.session.start(bed.plan("s", Command(("true",))))
+    async def test_a_start_that_meets_the_server_as_it_leaves_tries_again(
+        self, bed: SessionBed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        programs = tmp_path / "bin"
+        await asyncio.to_thread(write_hasty_tmux, programs)
+        monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+        await bed.session.start(bed.plan("s", self.living()))
+        assert (programs / "refused").exists()
+        assert await bed.session.alive("s")
 
     async def test_attach_shows_what_the_command_says(self, bed: SessionBed) -> None:
         script = "echo it lives; while :; do sleep 0.1; done"
@@ -98,7 +121,7 @@ class TestTmuxSession(ProcessSessionContract):
         assert await bed.session.alive("s")
 
     async def test_ctrl_c_in_attach_reaches_the_command(self, bed: SessionBed) -> None:
-        script = "trap 'echo interrupted; exit 130' INT; while :; do sleep 0.1; done"
+        script = "trap 'sleep 0.3; echo interrupted; exit 130' INT; while :; do sleep 0.1; done"
         await bed.session.start(bed.plan("s", Command(("sh", "-c", script))))
         shown = await Terminal.open(bed.session, "s")
         await shown.until("s")
@@ -114,18 +137,22 @@ class TestTmuxSession(ProcessSessionContract):
         shown = await Terminal.open(bed.session, "s")
         await shown.until("s")
         shown.write(b"\x13")
-        (bed.home / "go").touch()
+        await asyncio.to_thread((bed.home / "go").touch)
         await eventually((bed.home / "done").exists, "it wrote all it had")
         await shown.close()
 
     async def test_settings_of_the_user_s_tmux_do_not_matter(
-        self, bed: SessionBed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self,
+        bed: SessionBed,
+        sockets: Path,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        settings = "no such command\nset -g exit-empty off\nkill-server"
+        settings = "set -g exit-empty off\nset -g remain-on-exit on\n"
         await asyncio.to_thread((tmp_path / ".tmux.conf").write_text, settings)
         monkeypatch.setenv("HOME", str(tmp_path))
-        await bed.session.start(bed.plan("s", self.living()))
-        assert await bed.session.alive("s")
+        await bed.session.start(bed.plan("s", Command(("true",))))
+        await eventually(lambda: not ask(socket_of(sockets, bed), "ls"), "the server is gone")
 
     async def test_the_starter_s_environment_does_not_stay_with_the_server(
         self, bed: SessionBed, sockets: Path, monkeypatch: pytest.MonkeyPatch
@@ -134,8 +161,8 @@ class TestTmuxSession(ProcessSessionContract):
         await bed.session.start(bed.plan("s", self.living()))
         socket = socket_of(sockets, bed)
         assert "canary" not in ask(socket, "show-environment", "-g")
-        pid = int(ask(socket, "display-message", "-p", "#{pid}"))
-        assert b"canary" not in Path(f"/proc/{pid}/environ").read_bytes()
+        server = Path("/proc", ask(socket, "display-message", "-p", "#{pid}").strip())
+        assert b"canary" not in await asyncio.to_thread((server / "environ").read_bytes)
 
     async def test_nothing_stays_of_the_file_that_carried_the_environment(
         self, bed: SessionBed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -165,11 +192,16 @@ class TestTmuxSession(ProcessSessionContract):
         await bed.session.start(bed.plan("s", self.living()))
         assert identity.state() == "gone"
 
-    async def test_a_session_without_its_record_is_found_and_ended(self, bed: SessionBed) -> None:
+    async def test_a_session_without_its_record_is_found_and_ended(
+        self, bed: SessionBed, sockets: Path
+    ) -> None:
         identity = await self._started(bed, "s", "trap '' HUP")
-        Records(bed.home / "jobs" / ".jobman" / "sessions").remove("s")
+        pane = ask(socket_of(sockets, bed), "list-panes", "-a", "-F", "#{pane_pid}")
+        shim = ProcessIdentity.of(int(pane))
+        Records.of_home(bed.home).remove("s")
         assert await bed.session.alive("s")
         await bed.session.end("s")
+        assert shim.state() == "gone"
         assert not await bed.session.alive("s")
         # Without its record only a hang-up could reach the command, and this one ignores it.
         os.kill(identity.pid, 9)
@@ -191,9 +223,10 @@ class TestTmuxSession(ProcessSessionContract):
         # The system takes about a hundred characters.
         folder = tmp_path / ("x" * 120)
         folder.mkdir()
-        monkeypatch.setenv("TMUX_TMPDIR", str(folder))
-        with pytest.raises(CommandFailedError, match="TMUX_TMPDIR"):
-            await bed.session.start(bed.plan("s", self.living()))
+        with monkeypatch.context() as patch:
+            patch.setenv("TMUX_TMPDIR", str(folder))
+            with pytest.raises(CommandFailedError, match=r"too long.*TMUX_TMPDIR"):
+                await bed.session.start(bed.plan("s", self.living()))
 
     async def test_a_machine_without_tmux_is_told_how_to_get_it(
         self, bed: SessionBed, monkeypatch: pytest.MonkeyPatch

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import attrs
 import pytest
@@ -62,6 +62,8 @@ class FakeApp:
         self.workers: dict[str, QueueWorkers] = {}
         self.problem = ""
         self.chunks: list[LogChunk] = []
+        #: Of every attempt.
+        self.hosts: tuple[int, ...] = (0,)
         self.faults: list[Fault] = []
         #: What raises when a method is called with that as its first argument.
         self.errors: dict[tuple[str, object], BaseException] = {}
@@ -70,7 +72,7 @@ class FakeApp:
         self.echo: Callable[[str], None] | None = None
         self.ends_as = JobStatus.DONE
 
-    async def __aenter__(self) -> "FakeApp":
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(
@@ -83,7 +85,7 @@ class FakeApp:
 
     # what tests put in
 
-    def add_job(self, job: str, **changes: Any) -> JobView:
+    def add_job(self, job: str, **changes: Any) -> JobView:  # noqa: ANN401 - of any field
         view = JobView(
             id=job,
             user="alice",
@@ -111,7 +113,7 @@ class FakeApp:
         *,
         running: Sequence[str] = (),
         counters: Counters | None = None,
-        **spec: Any,
+        **spec: Any,  # noqa: ANN401 - of any field
     ) -> None:
         wanted: dict[str, Any] = {"accelerator": "v4-8", **spec}
         self.tasks[task] = Task(
@@ -125,7 +127,7 @@ class FakeApp:
 
     # what the core does
 
-    def _call(self, method: str, *args: Any, **kwargs: Any) -> None:
+    def _call(self, method: str, *args: object, **kwargs: object) -> None:
         self.calls.append((method, *args, *(kwargs[key] for key in sorted(kwargs))))
         if args and (method, args[0]) in self.errors:
             raise self.errors[method, args[0]]
@@ -145,7 +147,7 @@ class FakeApp:
             ("something to know",),
         )
 
-    async def validate(self, files: Sequence[Path]) -> list[Fault]:
+    async def validate(self, files: Sequence[Path]) -> Sequence[Fault]:
         self._call("validate", *files)
         return self.faults
 
@@ -155,7 +157,7 @@ class FakeApp:
         self._call("list", mine=mine, deleted=deleted, refresh=refresh)
         return list(self.jobs.values())
 
-    async def resolve(self, jobs: Sequence[str]) -> "list[str]":
+    async def resolve(self, jobs: Sequence[str]) -> Sequence[str]:
         found = []
         for name in jobs:
             fits = [job for job in self.jobs if job.endswith(name)]
@@ -170,7 +172,7 @@ class FakeApp:
         request = SliceRequest("gcp", "v4-8", "us-central2-b", "spot")
         identity = SliceIdentity("hello-000001-g2", "us-central2-b", "uuid", "alice", job, 2)
         ready = NOW - timedelta(minutes=90)
-        one = Attempt("t1", job, 1, 1, "r1", NOW - timedelta(hours=2))
+        one = Attempt("t1", job, 1, 1, "r1", NOW - timedelta(hours=2), hosts=self.hosts)
         cut_short = Outcome(OutcomeKind.INTERRUPTED, Cause.PREEMPTED)
         failed = Outcome(OutcomeKind.FAILED, Cause.EXITED, (HostExit(2, 3),), "exit 3 on host 2")
         return JobDetail(
@@ -222,7 +224,10 @@ class FakeApp:
             "reboot", job, JobStatus.RUNNING, force=force, force_prefix=force_prefix
         )
 
-    async def unattended(self) -> "list[str]":
+    async def bring_back(self, job: str) -> Done:
+        return await self._act("bring_back", job, JobStatus.RUNNING)
+
+    async def unattended(self) -> Sequence[str]:
         return [job for job, view in self.jobs.items() if view.controller is Liveness.DEAD]
 
     async def stop(self, job: str) -> Done:
@@ -255,7 +260,7 @@ class FakeApp:
         logs = (self.home / "jobs" / "tasks" / task / "run_002_job000001_worker_0.log",)
         return TaskDetail(self.tasks[task], attempts, logs)
 
-    async def queue_running(self, path: Path | None, tasks: Sequence[str]) -> "list[str]":
+    async def queue_running(self, path: Path | None, tasks: Sequence[str]) -> Sequence[str]:
         return [task for task in tasks if self.tasks[task].status is TaskStatus.RUNNING]
 
     async def match_tasks(
@@ -266,7 +271,7 @@ class FakeApp:
         pattern: str | None = None,
         all: bool = False,  # noqa: A002 - the facade's name
         failed: bool = False,
-    ) -> "list[str]":
+    ) -> Sequence[str]:
         self._call("match_tasks", path, ids=tuple(ids), pattern=pattern, all=all, failed=failed)
         return [
             task
@@ -286,20 +291,20 @@ class FakeApp:
     async def mark_done(self, path: Path | None, task: str) -> None:
         self._call("mark_done", path, task)
 
-    async def cleanup(self, path: Path | None) -> "list[str]":
+    async def cleanup(self, path: Path | None) -> Sequence[str]:
         self._call("cleanup", path)
         return []
 
-    async def logs(self, **options: Any) -> AsyncIterator[LogChunk]:
+    async def logs(self, **options: object) -> AsyncIterator[LogChunk]:
         self._call("logs", **options)
         for chunk in self.chunks:
             yield chunk
 
-    async def attach(self, job: str) -> "list[str]":
+    async def attach(self, job: str) -> Sequence[str]:
         self._call("attach", job)
         return ["tmux", "-L", "jobman-1234", "attach", "-t", f"={job}"]
 
-    def plugins(self) -> "list[Row]":
+    def plugins(self) -> Sequence[Row]:
         return [
             Row("cloud", "local", "jobman-core", "0.1.0"),
             Row("plugin", "broken", "jobman-broken", "2.0", "ImportError: no module named x"),
@@ -334,34 +339,37 @@ class Cli:
     def __init__(self, app: FakeApp) -> None:
         self.app = app
 
-    def __call__(
+    def front(
         self,
-        *argv: str,
+        *,
         tty: bool = False,
         answer: str = "",
         columns: int = 80,
         env: dict[str, str] | None = None,
-    ) -> Result:
+    ) -> Front:
         stdin = Stream(tty=tty)
         stdin.write(answer)
         stdin.seek(0)
-        out, err = Stream(tty=tty), Stream(tty=tty)
 
-        def open_app(
-            home: Path | None, *, make: bool, echo: Callable[[str], None] | None
-        ) -> "App":
+        def open_app(home: Path | None, *, make: bool, echo: Callable[[str], None] | None) -> "App":
             self.app.opened.append((home, make))
             self.app.echo = echo
             return cast("App", self.app)
 
-        front = Front(
+        return Front(
             stdin=stdin,
-            stdout=out,
-            stderr=err,
+            stdout=Stream(tty=tty),
+            stderr=Stream(tty=tty),
             env={"COLUMNS": str(columns), "TERM": "xterm", "NO_COLOR": "1", **(env or {})},
             open_app=open_app,
             now=lambda: NOW,
         )
+
+    def __call__(self, *argv: str, **world: Any) -> Result:  # noqa: ANN401 - what front() takes
+        front = self.front(**world)
+        out, err = front.stdout, front.stderr
+        assert isinstance(out, Stream)
+        assert isinstance(err, Stream)
         code = execute(argv, front)
         return Result(code, out.text(), err.text())
 

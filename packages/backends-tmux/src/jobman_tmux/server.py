@@ -2,11 +2,11 @@
 
 import asyncio
 import os
-import shutil
 
 import attrs
 
 from jobman_core.errors import CommandFailedError
+from jobman_core.process import unhurried
 
 #: What the server needs of our environment, and every pane of it would show for ever: no more.
 _KEEP = frozenset({"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMUX_TMPDIR", "USER"})
@@ -42,6 +42,8 @@ class Server:
     @staticmethod
     def installed() -> bool:
         """Tell whether tmux is on PATH."""
+        import shutil
+
         return shutil.which("tmux") is not None
 
     def argv(self, *arguments: str) -> tuple[str, ...]:
@@ -62,10 +64,7 @@ class Server:
                 break
             await asyncio.sleep(_PAUSE)
         if answer.code:
-            raise CommandFailedError(
-                f"tmux could not start session {name!r}: {answer.err or answer.out}: check that "
-                f"TMUX_TMPDIR, or /tmp, is a folder with a short path that you can write to"
-            )
+            raise self._refused("start", name, answer)
 
     async def has_session(self, name: str) -> bool:
         """Tell whether there is a session of exactly this name.
@@ -97,12 +96,18 @@ class Server:
             return True
         if _says(answer, _NOTHING_THERE):
             return False
-        raise CommandFailedError(
-            f"tmux could not {doing} session {name!r}: {answer.err or answer.out}: try again"
+        raise Server._refused(doing, name, answer)
+
+    @staticmethod
+    def _refused(doing: str, name: str, answer: Answer) -> CommandFailedError:
+        return CommandFailedError(
+            f"tmux could not {doing} session {name!r}: {answer.err or answer.out}: check that "
+            "TMUX_TMPDIR, or /tmp, is a folder with a short path that you can write to"
         )
 
     async def _call(self, *arguments: str) -> Answer:
-        return await asyncio.to_thread(_run, self.argv(*arguments))
+        # What tmux was asked to do it does: whoever is cancelled has to know that it is done.
+        return await unhurried(asyncio.to_thread(_run, self.argv(*arguments)))
 
 
 def _says(answer: Answer, texts: tuple[str, ...]) -> bool:

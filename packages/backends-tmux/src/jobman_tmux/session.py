@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import tempfile
 from pathlib import Path
 
 from jobman_core import process
@@ -35,7 +34,7 @@ class TmuxSession(Session):
         """Keep the home's server and where its sessions are written down."""
         super().__init__(context)
         self._server = Server(f"jobman-{context.home_id[:8]}")
-        self._records = process.Records(context.home / "jobs" / ".jobman" / "sessions")
+        self._records = process.Records.of_home(context.home)
 
     def missing(self) -> str | None:
         """Say how to install tmux, where it is not on PATH."""
@@ -103,6 +102,8 @@ class TmuxSession(Session):
         return Command(("env", "-u", "TMUX", "-u", "TMUX_PANE", "tmux", *argv))
 
     async def _launch(self, launch: process.Launch) -> None:
+        import tempfile
+
         with tempfile.TemporaryDirectory(prefix="jobman-") as folder:
             file, fifo = _leave(folder, launch)
             argv = process.shim_argv("pane", str(file), str(fifo))
@@ -114,20 +115,20 @@ class TmuxSession(Session):
     ) -> process.Report:
         """Start the shim in a session and hear from it how the command fares."""
         # Opened first, so that the shim finds someone to tell; it does not wait for a writer.
-        fd = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-        heard = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        loop.add_reader(fd, heard.set)
+        pipe = os.fdopen(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0)
+        reader = asyncio.StreamReader()
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), pipe
+        )
         try:
             await self._server.new_session(_target(launch.name), argv)
             async with asyncio.timeout(_REPORT_LIMIT):
-                await heard.wait()
-            report = process.Report.decode(os.read(fd, 65536))
+                # Until the shim closes its end, also by dying.
+                report = process.Report.decode(await reader.read())
         except TimeoutError:
             report = None
         finally:
-            loop.remove_reader(fd)
-            os.close(fd)
+            transport.close()
         if report is None:
             raise launch.failed("tmux started it, but nothing was heard of it")
         return report

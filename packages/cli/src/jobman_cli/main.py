@@ -35,23 +35,30 @@ def main() -> int:
 def execute(argv: Sequence[str], front: Front) -> int:
     """Run one command line; everything that it needs of the world is in the front."""
     try:
-        command = build(front)
-        if _COMPLETE in os.environ:
-            command.main(prog_name="jobman", complete_var=_COMPLETE, obj=front)
         try:
-            with command.make_context("jobman", list(argv), obj=front) as context:
-                command.invoke(context)
+            return _run(argv, front)
         finally:
             # A reader that went away is noticed here, not by the interpreter on its way out.
             front.stdout.flush()
+    except BrokenPipeError:
+        _forget(front)
+        return faults.BROKEN_PIPE
+
+
+def _run(argv: Sequence[str], front: Front) -> int:
+    try:
+        command = build(front)
+        if _COMPLETE in os.environ:
+            command.main(prog_name="jobman", complete_var=_COMPLETE, obj=front)
+        with command.make_context("jobman", list(argv), obj=front) as context:
+            command.invoke(context)
     except (typer.Exit, SystemExit) as stop:
         code = stop.exit_code if isinstance(stop, typer.Exit) else stop.code
         return code if isinstance(code, int) else int(code is not None)
     except KeyboardInterrupt:
         return faults.INTERRUPTED
     except BrokenPipeError:
-        _forget(front)
-        return faults.BROKEN_PIPE
+        raise
     except Exception as error:  # noqa: BLE001 - the one place where everything ends
         return _end(front, error)
     return 0

@@ -149,6 +149,11 @@ class Table:
         self._shrink = {heads.index(name) for name in shrink}
         self._rows: list[list[Cell]] = []
 
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return len(self._rows)
+
     def add(self, *cells: str | Cell) -> None:
         """Append a row, with a text for every head."""
         row = [cell if isinstance(cell, Cell) else Cell(cell) for cell in cells]

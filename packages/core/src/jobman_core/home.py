@@ -44,6 +44,11 @@ class Home:
         return self.state / "jobman.db"
 
     @property
+    def sessions(self) -> Path:
+        """Which process each session is."""
+        return self.state / "sessions"
+
+    @property
     def settings(self) -> Path:
         """The lab's settings."""
         return self.root / "jobman.yaml"

@@ -31,4 +31,4 @@ def attach(ctx: typer.Context, job: arguments.Job) -> None:
     # A session within another is what tmux refuses while it knows of it.
     env = {name: value for name, value in front.env.items() if name != "TMUX"}
     front.stdout.flush()
-    os.execvpe(argv[0], argv, env)  # noqa: S606 - no shell is wanted
+    os.execvpe(argv[0], [*argv], env)  # noqa: S606 - no shell is wanted

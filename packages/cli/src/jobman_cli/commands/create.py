@@ -10,7 +10,6 @@ from jobman_cli.front import Front, front_of
 
 if TYPE_CHECKING:
     from jobman_core.app import App
-
     from jobman_core.models.view import Created, Plan
 
 _EXAMPLES = """
@@ -82,7 +81,7 @@ def _show_plan(front: Front, plan: "Plan") -> None:
     if front.json:
         front.document(documents.plan(plan))
         return
-    front.say(front.paint(output.clean(plan.name), "bold"), "", "asks the cloud for:")
+    front.say(front.paint(output.clean(plan.name), "bold"), "", "on the cloud:")
     front.say(*(f"  {output.clean(line)}" for line in plan.cloud))
     for title, hosts, script in plan.steps:
         front.say("", f"{output.clean(title)}, on {output.clean(hosts)}:")

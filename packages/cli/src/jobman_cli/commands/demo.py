@@ -37,39 +37,47 @@ def demo(
     its slice in the middle. It takes less than 45 seconds, happens in a folder of its own, and
     leaves nothing behind.
     """
-    import shutil
-
     front = front_of(ctx)
     home = Path(tempfile.mkdtemp(prefix="jobman-demo-"))
-    left = True
-    try:
-        play, found = _play(front, home)
-        left = bool(play.left)
-    finally:
-        if keep or left:
-            front.note(f"its files are in {home}")
-        else:
-            shutil.rmtree(home)
+    play, found = _play(front, home, keep=keep)
     _summary(front, play, found)
     if not all(check.holds for check in found):
         raise typer.Exit(1)
 
 
-def _play(front: Front, home: Path) -> "tuple[Play, list[Check]]":
-    from jobman_cli.demo import files, leftovers, picture, verdict
+def _play(front: Front, home: Path, *, keep: bool) -> "tuple[Play, list[Check]]":
+    from jobman_cli.demo import files, picture, verdict
     from jobman_cli.demo.play import Play
 
-    written = files.write(home)
-    with picture.shown(front) as changed:
+    left: list[str] = []
+    try:
+        written = files.write(home)
+        with picture.shown(front) as changed:
 
-        async def body(app: "App") -> "Play":
-            play = Play(app, written, changed)
-            await play.run()
-            return play
+            async def body(app: "App") -> "Play":
+                play = Play(app, written, changed, left)
+                await play.run()
+                return play
 
-        play = front.run(body, make=True, home=home)
-    play.left += leftovers.processes_of(home)
+            play = front.run(body, make=True, home=home)
+    finally:
+        _clear(front, home, left, keep=keep)
     return play, verdict.checks(play)
+
+
+def _clear(front: Front, home: Path, left: list[str], *, keep: bool) -> None:
+    """Remove the folder, unless it is wanted, or something in it still needs looking after."""
+    import shutil
+
+    from jobman_cli.demo import leftovers
+
+    left += leftovers.wait_for_none(home)
+    for what in left:
+        front.warn(what)
+    if keep or left:
+        front.note(f"the files of the demo are in {home}")
+    else:
+        shutil.rmtree(home)
 
 
 def _summary(front: Front, play: "Play", found: "list[Check]") -> None:
@@ -93,8 +101,7 @@ def _summary(front: Front, play: "Play", found: "list[Check]") -> None:
     front.say("")
     if good:
         front.say(
-            f"It took {output.span(play.seconds)}. On a cloud the same files get TPU slices instead"
-            " of folders.",
+            f"It took {output.span(play.seconds)}. The slices were folders of this machine.",
             "Your turn: `jobman create --help`.",
         )
     else:

@@ -9,10 +9,9 @@ from jobman_cli import completion, documents, output
 from jobman_cli.front import Front, front_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from jobman_core.app import App
-
     from jobman_core.models.view import LogChunk
 
 _EXAMPLES = """
@@ -74,6 +73,9 @@ def logs(
     texts: dict[tuple[str | None, int, int], bytes] = {}
 
     async def body(app: "App") -> None:
+        async def several(chunk: "LogChunk") -> bool:
+            return worker is None and await _hosts_of(app, chunk, job, queue) > 1
+
         chunks = app.logs(
             job=job,
             task=task,
@@ -89,7 +91,7 @@ def logs(
                 key = (chunk.task, chunk.number, chunk.worker)
                 texts[key] = texts.get(key, b"") + chunk.data
         else:
-            await _copy(front, chunks)
+            await _copy(front, chunks, several)
 
     front.run(body)
     if front.json:
@@ -130,24 +132,30 @@ class _Copier:
     def __init__(self, front: Front) -> None:
         self._front = front
         self._attempt: tuple[str | None, int] | None = None
+        self._named = False
         #: The line that each host of this attempt has begun.
         self._open: dict[int, bytes] = {}
         self._at_start = True
 
+    def is_new(self, chunk: "LogChunk") -> bool:
+        """Tell whether a chunk belongs to another attempt than the last one."""
+        return (chunk.task, chunk.number) != self._attempt
+
+    def begin(self, chunk: "LogChunk", *, named: bool) -> None:
+        """Begin with the attempt of a chunk, whose lines say which host wrote them or do not."""
+        self.close()
+        self._attempt, self._named = (chunk.task, chunk.number), named
+        if chunk.number:
+            self._end_line()
+            what = "command" if chunk.task is None else f"task {output.clean(chunk.task)}"
+            self._front.note(f"==> {what}, run {chunk.number} <==")
+
     def write(self, chunk: "LogChunk") -> None:
         """Write a chunk."""
-        if (chunk.task, chunk.number) != self._attempt:
-            self.close()
-            self._attempt = (chunk.task, chunk.number)
-            self._head(chunk)
-        if chunk.worker not in self._open:
-            self._open[chunk.worker] = b""
-            if len(self._open) == 2:  # noqa: PLR2004 - from the second host on lines need a name
-                self._end_line()
-        if len(self._open) == 1:
+        if not self._named:
             self._put(chunk.data)
             return
-        *whole, rest = (self._open[chunk.worker] + chunk.data).split(b"\n")
+        *whole, rest = (self._open.get(chunk.worker, b"") + chunk.data).split(b"\n")
         for line in whole:
             self._put(self._name(chunk.worker) + line + b"\n")
         self._open[chunk.worker] = rest
@@ -158,12 +166,6 @@ class _Copier:
             if line:
                 self._put(self._name(worker) + line + b"\n")
         self._open = {}
-
-    def _head(self, chunk: "LogChunk") -> None:
-        if chunk.number:
-            self._end_line()
-            what = "command" if chunk.task is None else f"task {output.clean(chunk.task)}"
-            self._front.note(f"==> {what}, run {chunk.number} <==")
 
     def _name(self, worker: int) -> bytes:
         colour = _HOST_COLOURS[worker % len(_HOST_COLOURS)]
@@ -180,8 +182,32 @@ class _Copier:
             self._at_start = data.endswith(b"\n")
 
 
-async def _copy(front: Front, chunks: "AsyncIterator[LogChunk]") -> None:
+async def _copy(
+    front: Front,
+    chunks: "AsyncIterator[LogChunk]",
+    several: "Callable[[LogChunk], Awaitable[bool]]",
+) -> None:
     copier = _Copier(front)
     async for chunk in chunks:
+        if copier.is_new(chunk):
+            copier.begin(chunk, named=await several(chunk))
         copier.write(chunk)
     copier.close()
+
+
+async def _hosts_of(app: "App", chunk: "LogChunk", job: str | None, queue: Path | None) -> int:
+    """Give how many hosts the attempt of a chunk runs on; 0 for a controller's words."""
+    if not chunk.number:
+        return 0
+    if job is not None:
+        attempts = (await app.show(job)).attempts
+    elif chunk.task is not None:
+        attempts = (await app.queue_task(queue, chunk.task)).attempts
+    return next(
+        (
+            len(one.hosts)
+            for one in attempts
+            if (one.task, one.number) == (chunk.task, chunk.number)
+        ),
+        0,
+    )

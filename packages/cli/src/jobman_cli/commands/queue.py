@@ -33,6 +33,11 @@ class _Reset(NamedTuple):
     everything: bool
     failed: bool
 
+    @property
+    def given(self) -> bool:
+        """Whether a reset is asked for at all."""
+        return bool(self.ids or self.everything or self.failed or self.pattern is not None)
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -92,7 +97,7 @@ def queue(
     _refuse_two(
         {
             "--task": task is not None,
-            "a reset": any(chosen),
+            "a reset": chosen.given,
             "--prioritize": prioritize is not None,
             "--done": done is not None,
             "--cleanup": cleanup,
@@ -105,7 +110,7 @@ def queue(
 
     async def act(app: "App") -> "list[str] | QueueView":
         said: list[str] = []
-        if any(chosen):
+        if chosen.given:
             said = await _reset(front, app, file, chosen, yes=yes)
         elif prioritize is not None:
             await app.prioritize(file, prioritize)
@@ -114,7 +119,7 @@ def queue(
             await app.mark_done(file, done)
             said = [f"{done} counts as done"]
         elif cleanup:
-            said = await app.cleanup(file) or ["nothing was left by workers that are gone"]
+            said = [*await app.cleanup(file)] or ["nothing was left by workers that are gone"]
         else:
             return await app.queue(file)
         if not front.json:
@@ -152,23 +157,14 @@ async def _reset(
         failed=chosen.failed,
     )
     if not tasks:
-        return [_no_task(chosen)]
+        return ["no task has failed" if chosen.failed else "the queue has no tasks"]
     running = await app.queue_running(file, tasks)
-    if running and not yes:
-        verb = "runs" if len(running) == 1 else "run"
-        if not front.ask(f"{output.joined(running)} {verb} now: end and reset?"):
-            raise typer.Exit(1)
+    verb = "runs" if len(running) == 1 else "run"
+    question = f"{output.joined(running)} {verb} now: end and reset?"
+    if running and not yes and not front.ask(question):
+        raise typer.Exit(1)
     await app.reset(file, tasks)
     return [f"reset {output.count(len(tasks), 'task')}: {output.joined(tasks)}"]
-
-
-def _no_task(chosen: _Reset) -> str:
-    if chosen.pattern is not None:
-        from jobman_core.errors import NotFoundError
-
-        msg = f"no task matches {chosen.pattern!r}: `jobman queue --show-all` lists all"
-        raise NotFoundError(msg)
-    return "no task has failed" if chosen.failed else "the queue has no tasks"
 
 
 def _lines(front: Front, view: "QueueView", *, show_all: bool) -> list[str]:
@@ -194,11 +190,10 @@ def _lines(front: Front, view: "QueueView", *, show_all: bool) -> list[str]:
 def _tasks(front: Front, tasks: "Sequence[Task]") -> list[str]:
     if not tasks:
         return []
-    table = output.Table(
-        "TASK", "STATUS", "RUNS", "FAILS", "ZONE", "JOBS", "WHY", shrink=("TASK", "ZONE", "JOBS")
-    )
+    table = output.Table("TASK", "STATUS", "RUNS", "FAILS", "ZONE", "WHAT", shrink=("TASK", "ZONE"))
     for task in tasks:
         counters = task.counters
+        jobs = ", ".join(running.job for running in task.running)
         marks = ["next" if counters.priority else "", "hidden" if task.spec.hide else ""]
         table.add(
             task.id,
@@ -206,8 +201,7 @@ def _tasks(front: Front, tasks: "Sequence[Task]") -> list[str]:
             str(counters.run_count),
             f"{counters.fail_count}/{max(1, task.spec.max_retries)}",
             task.spec.zone or "any",
-            ",".join(running.job for running in task.running) or output.NOTHING,
-            "; ".join(word for word in [*marks, task.reason] if word),
+            "; ".join(word for word in [*marks, task.reason or jobs] if word),
         )
     return table.lines(front.room, front.paint, "  ")
 

@@ -1,7 +1,20 @@
 """Which processes of a demo still run: seen from the outside, with no word of jobman's taken."""
 
 import os
+import time
 from pathlib import Path
+from typing import Final
+
+#: Seconds for the last processes to be gone.
+_PATIENCE: Final = 5.0
+
+
+def wait_for_none(home: Path) -> list[str]:
+    """Give the processes of a demo that are still there after a moment."""
+    deadline = time.monotonic() + _PATIENCE
+    while (found := processes_of(home)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return found
 
 
 def processes_of(home: Path) -> list[str]:

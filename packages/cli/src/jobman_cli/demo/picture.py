@@ -17,19 +17,21 @@ _TITLE: Final = "jobman demo: two workers, four tasks, and a slice that vanishes
 def frame(play: "Play", room: int, paint: output.Paint) -> list[str]:
     """Draw the state of the play."""
     clock = f"{play.seconds:.0f} s"
-    gap = " " * max(2, room - len(_TITLE) - len(clock))
-    lines = [paint(_TITLE, "bold") + gap + paint(clock, "dim"), ""]
-    lines += _tasks(play).lines(room, paint)
-    lines += ["", *_workers(play).lines(room, paint), "", paint("WHAT HAPPENED", "bold")]
+    title = output.cut(_TITLE, room - len(clock) - 2)
+    gap = " " * (room - output.width(title) - len(clock))
+    lines = [paint(title, "bold") + gap + paint(clock, "dim"), ""]
+    for table in (_tasks(play, room), _workers(play, room)):
+        lines += [*table.lines(room, paint), ""] if table.rows else []
+    lines.append(paint("WHAT HAPPENED", "bold"))
     for said in play.said[-_EVENTS:]:
         text = output.cut(output.clean(said.text), room - 9)
-        lines.append(f"{said.at:5.1f} s  {paint(text, 'magenta') if said.aside else text}")
+        lines.append(f"{said.at:5.1f} s  {paint(text, said.colour)}")
     return lines
 
 
-def _tasks(play: "Play") -> output.Table:
+def _tasks(play: "Play", room: int) -> output.Table:
     names = {job.id: job.name for job in play.jobs}
-    table = output.Table("TASK", "STATUS", "RUNS", "FAILED", "WORKER", "WHAT")
+    table = output.Table("TASK", "STATUS", "RUNS", "WORKER", "WHAT")
     for task in play.tasks:
         workers = [names.get(running.job, running.job) for running in task.running]
         what = play.words.get(task.id, "") if task.running else task.reason
@@ -37,21 +39,21 @@ def _tasks(play: "Play") -> output.Table:
             task.id,
             output.status_cell(str(task.status)),
             str(task.counters.run_count),
-            str(task.counters.fail_count),
             ", ".join(workers) or output.NOTHING,
-            output.Cell(output.cut(output.clean(what), 36), "dim"),
+            # A line more or less would make the picture jump.
+            output.Cell(output.cut(output.clean(what), room - 40), "dim"),
         )
     return table
 
 
-def _workers(play: "Play") -> output.Table:
+def _workers(play: "Play", room: int) -> output.Table:
     table = output.Table("WORKER", "STATUS", "SLICES", "WHAT")
     for job in play.jobs:
         table.add(
             job.name,
             output.status_cell(str(job.status)),
             str(job.recoveries + 1),
-            output.Cell(output.cut(output.clean(job.reason), 48), "dim"),
+            output.Cell(output.cut(output.clean(job.reason), room - 32), "dim"),
         )
     return table
 

@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jobman_cli.demo import files as script
@@ -23,6 +24,16 @@ LIMIT: Final = 36.0
 #: The step of the long task after which its slice is taken away.
 _STRIKE_AT: Final = 3
 _TIDY_LIMIT: Final = 30.0
+#: The kinds of events that tell the story, with their colours; the others are steps between them.
+_TELLING: Final = {
+    "slice.requested": "",
+    "slice.ready": "",
+    "slice.preempted": "magenta",
+    "task.claimed": "",
+    "task.succeeded": "blue",
+    "task.failed": "red",
+    "task.interrupted": "magenta",
+}
 
 
 class Said(NamedTuple):
@@ -31,15 +42,27 @@ class Said(NamedTuple):
     #: Seconds since the start.
     at: float
     text: str
-    #: Told by the demo itself, not by jobman.
-    aside: bool = False
+    colour: str = ""
 
 
 class Play:
     """What is known of the play while it goes on; the picture and the verdict read it."""
 
-    def __init__(self, app: "App", files: script.Files, changed: Callable[["Play"], None]) -> None:
-        """Take what to play with, and what to call after each look."""
+    def __init__(
+        self,
+        app: "App",
+        files: script.Files,
+        changed: Callable[["Play"], None],
+        left: list[str],
+    ) -> None:
+        """Take what to play with.
+
+        Args:
+            app: the demo's home, open.
+            files: what is in it.
+            changed: called after each look.
+            left: gets what could not be tidied up.
+        """
         self.app = app
         self.files = files
         self.jobs: Sequence[JobView] = ()
@@ -50,12 +73,11 @@ class Play:
         #: What the workers went through, and the attempts, as they were before the tidying up.
         self.details: list[JobDetail] = []
         self.struck: JobView | None = None
-        self.struck_at = 0.0
         self.ids: list[str] = []
-        #: What could not be tidied up, and what still runs or stands afterwards.
-        self.left: list[str] = []
+        self.left = left
         self._changed = changed
         self._began = time.monotonic()
+        self._began_at = datetime.now(UTC)
 
     @property
     def seconds(self) -> float:
@@ -69,23 +91,36 @@ class Play:
 
     async def run(self) -> None:
         """Play it, and tidy up whatever happens."""
+        listener = None
+        heard: object = None
         try:
-            self.tell("two workers are created; each asks for a slice")
+            self.tell("two workers are created, each with a slice of its own")
             self._changed(self)
             made = await self.app.create(self.files.worker, count=script.WORKERS)
-            self.ids = [one.job.id for one in made]
-            async with self._listening():
-                while not self.done and self.seconds < LIMIT:
-                    await self._look()
-                    await self._maybe_strike()
-                    await asyncio.sleep(_LOOK)
+            self.jobs = [one.job for one in made]
+            self.ids = [job.id for job in self.jobs]
+            listener = asyncio.create_task(self._listen())
+            while not self.done and self.seconds < LIMIT:
+                await asyncio.sleep(_LOOK)
+                await self._look()
+                await self._maybe_strike()
             self.details = [await self.app.show(job) for job in self.ids]
+            # The last of it has been told by then.
+            await asyncio.sleep(_LOOK * 2)
+            self.tell("both slices are given back")
+            self._changed(self)
         finally:
+            if listener is not None:
+                listener.cancel()
+                (heard,) = await asyncio.gather(listener, return_exceptions=True)
             await self._tidy()
+            self._changed(self)
+        if isinstance(heard, Exception):
+            raise heard
 
     def tell(self, text: str) -> None:
         """Say something of the demo's own."""
-        self.said.append(Said(self.seconds, text, aside=True))
+        self.said.append(Said(self.seconds, text, "bold"))
 
     async def _look(self) -> None:
         self.jobs = await self.app.list()
@@ -121,36 +156,31 @@ class Play:
             return
         for job in self.jobs:
             if job.running == script.LONG:
-                self.struck, self.struck_at = job, self.seconds
+                self.struck = job
                 self.tell(f"the slice under {script.LONG} is taken away, as spot slices are")
                 await self.app.preempt(job.id)
 
-    @contextlib.asynccontextmanager
-    async def _listening(self) -> AsyncIterator[None]:
-        """Keep what jobman tells, for the length of a block."""
+    async def _listen(self) -> None:
+        """Keep what jobman tells."""
+        async for event in self.app.watch(0):
+            if event.kind in _TELLING:
+                at = (event.at - self._began_at).total_seconds()
+                self.said.append(Said(at, self._story_of(event), _TELLING[event.kind]))
 
-        async def listen() -> None:
-            async for event in self.app.watch(0):
-                self._hear(event)
-
-        listener = asyncio.create_task(listen())
-        try:
-            yield
-        finally:
-            listener.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await listener
-
-    def _hear(self, event: "Event") -> None:
-        what = event.task or event.job or ""
-        self.said.append(Said(self.seconds, f"{what}: {event.text}" if what else event.text))
+    def _story_of(self, event: "Event") -> str:
+        """Give what an event says, with the workers' names, which people can keep apart."""
+        text = event.text
+        for job in self.jobs:
+            text = text.replace(f"job {job.id}", job.name)
+            if job.id == event.job and event.task is None:
+                text = f"{job.name}: {text}"
+        return text
 
     async def _tidy(self) -> None:
         """Give both slices back, and see that nothing is left."""
         from jobman_core.errors import JobmanError
 
-        known = {view.id for view in await self.app.list()}
-        for job in sorted(known):
+        for job in [view.id for view in await self.app.list()]:
             try:
                 async with asyncio.timeout(_TIDY_LIMIT):
                     await self.app.delete(job)
@@ -163,3 +193,4 @@ class Play:
             self.left += [
                 f"a run of {one.task} was not ended" for one in detail.attempts if one.live
             ]
+        self.jobs = await self.app.list(deleted=True)

@@ -74,14 +74,15 @@ def _preemption(play: "Play", runs: "dict[str, list[Attempt]]") -> Check:
     lost, after = attempts
     names = {job.id: job.name for job in play.jobs}
     who = "the same worker" if after.job == lost.job else names.get(after.job, after.job)
-    waited = ""
+    when = "at once"
     if lost.ended_at and after.started_at:
-        waited = f" {output.span((after.started_at - lost.ended_at).total_seconds())} later"
+        gap = (after.started_at - lost.ended_at).total_seconds()
+        when = f"{output.span(gap)} later" if gap > 1 else "within a second"
     recovered = sum(detail.job.recoveries for detail in play.details)
     return Check(
         recovered >= 1,
         f"The slice under {script.LONG} was taken away in the middle. That counted as an"
-        f" interruption, not as a failure: {who} took it up{waited}, from its last checkpoint,"
+        f" interruption, not as a failure: {who} took it up {when}, from its last checkpoint,"
         f" and {names.get(lost.job, lost.job)} got a new slice.",
         "no worker got a new slice",
     )
@@ -90,9 +91,7 @@ def _preemption(play: "Play", runs: "dict[str, list[Attempt]]") -> Check:
 def _all_done(play: "Play") -> Check:
     number = output.count(len(play.tasks), "task")
     odd = [f"{task.id} is {task.status}" for task in play.tasks if task.status != "DONE"]
-    return Check(
-        bool(play.tasks) and not odd, f"All {number} are done, each exactly once.", "; ".join(odd)
-    )
+    return Check(bool(play.tasks) and not odd, f"All {number} are done.", "; ".join(odd))
 
 
 def _tidy(play: "Play") -> Check:

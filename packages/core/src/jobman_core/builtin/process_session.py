@@ -19,7 +19,7 @@ class ProcessSession(Session):
     def __init__(self, context: Context) -> None:
         """Keep where the sessions of this home are written down."""
         super().__init__(context)
-        self._records = process.Records(context.home / "jobs" / ".jobman" / "sessions")
+        self._records = process.Records.of_home(context.home)
 
     async def start(self, start: SessionStart) -> None:
         """Start a command detached from the caller; one of that name that lives is replaced.

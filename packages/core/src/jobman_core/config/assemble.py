@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import attrs
 
+from jobman_core.config.faults import check_hosts
 from jobman_core.config.interpolate import NAME, TPU_NAME
 from jobman_core.config.nodes import Map, Node, Path_, Scalar, Seq, as_int
 from jobman_core.config.places import cloud_of, planned_hosts, read_places
@@ -17,7 +18,7 @@ from jobman_core.config.sections import (
     Prefixes,
     to_plain,
 )
-from jobman_core.config.structure import check_hosts, structure
+from jobman_core.config.structure import structure
 from jobman_core.interfaces.backend import NoConfig
 from jobman_core.interfaces.environment import Environment
 from jobman_core.interfaces.session import Session
@@ -70,7 +71,7 @@ def assemble(reading: Reading) -> Assembled | None:
     work = _work(reading, job, command)
     if reading.faults or not requests or work is None:
         return None
-    spec = _spec(reading, job, requests, work, prefix, sections)
+    spec = _spec(reading, job=job, requests=requests, work=work, prefix=prefix, sections=sections)
     _ask_environment(reading, spec)
     queue = work.config if isinstance(work, QueueMode) else None
     number = job.worker_num or (_AUTO if queue else None)
@@ -98,8 +99,9 @@ def _work(reading: Reading, job: JobSection, command: CommandSection | None) -> 
     if queue is not None and queue.enabled:
         if queue.config is None:
             path = ("job", "queue", "config")
-            reading.faults.add(path, "it is missing: write `config:` with the tasks file, or "
-                               "`enabled: false`")
+            reading.faults.add(
+                path, "it is missing: write `config:` with the tasks file, or `enabled: false`"
+            )
             return None
         return QueueMode(queue.config, queue.idle_timeout)
     if command is not None:
@@ -242,6 +244,7 @@ def _session(reading: Reading, job: JobSection | None) -> str:
 
 def _spec(
     reading: Reading,
+    *,
     job: JobSection,
     requests: tuple[SliceRequest, ...],
     work: WorkMode,
@@ -275,5 +278,3 @@ def _ask_environment(reading: Reading, spec: JobSpec) -> None:
     if environment is not None:
         for problem in reading.around.make("environment", environment).check(spec):
             reading.faults.add((spec.env_type, problem.key), problem.message)
-
-

@@ -1,4 +1,4 @@
-"""Interpolation of job files: ``${section.key}``, ``${oc.env:NAME}`` and ``${oc.env:NAME,default}``.
+"""Interpolation of job files: ``${section.key}`` and ``${oc.env:NAME,default}``.
 
 What the environment gives is data: it is never interpolated again. In scripts only what names a
 section of the file, or the environment, is ours; every other dollar is the shell's.
@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from jobman_core.config.faults import Faults
 from jobman_core.config.nodes import (
     Map,
     Node,
@@ -20,7 +21,6 @@ from jobman_core.config.nodes import (
     short,
     what,
 )
-from jobman_core.config.structure import Faults
 
 NAME: Final = ("job", "name")
 TPU_NAME: Final = ("tpu", "name")
@@ -231,7 +231,9 @@ class Interpolation:
             # Without a name of its own a TPU has the job's.
             return self._lookup(NAME, ".".join(NAME))
         if node is None:
-            raise _BadError(f"unknown interpolation ${{{short(expression)}}}{self._near(expression)}")
+            raise _BadError(
+                f"unknown interpolation ${{{short(expression)}}}{self._near(expression)}"
+            )
         if not isinstance(node, Scalar):
             raise _BadError(f"${{{expression}}} is {what(node)}: name one of its values")
         if path in self._stack:

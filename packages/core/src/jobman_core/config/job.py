@@ -12,7 +12,7 @@ import attrs
 
 from jobman_core.config.assemble import Assembled, assemble
 from jobman_core.config.interpolate import TPU_NAME
-from jobman_core.config.nodes import Map, is_null
+from jobman_core.config.nodes import Map, Path_
 from jobman_core.config.places import cloud_of
 from jobman_core.config.reading import Reading, read
 from jobman_core.config.snapshot import snapshot_text
@@ -44,9 +44,9 @@ class JobFile:
     worker_num: str | None
     #: What the user should know, a line each; nothing is wrong.
     notes: tuple[str, ...]
-    _source: Source
-    _around: Surroundings
-    _fresh: bool
+    _source: Source = attrs.field(repr=False)
+    _around: Surroundings = attrs.field(repr=False)
+    _fresh: bool = attrs.field(repr=False)
 
     def draft(self, user: str) -> JobDraft:
         """Give what the store must know before the job gets its number."""
@@ -155,19 +155,18 @@ def _job_file(source: Source, around: Surroundings, *, fresh: bool) -> JobFile:
 
 
 def _snapshot(reading: Reading) -> str:
-    added = {}
     tpu = reading.source.root.get("tpu")
-    if isinstance(tpu, Map):
-        # Settings may change later; the job keeps what it was created with.
-        for path, value in ((TPU_NAME, reading.decided.get(TPU_NAME)), (_CLOUD, cloud_of(reading))):
-            if path[1] not in tpu and value is not None:
-                added[path] = value
-    return snapshot_text(
-        reading.source, reading.values, reading.decided, added, reading.faults
-    )
-
-
-_CLOUD: Final = ("tpu", "cloud")
+    # Settings may change later; the job keeps what it was created with.
+    wanted: dict[Path_, str | None] = {
+        TPU_NAME: reading.decided.get(TPU_NAME),
+        ("tpu", "cloud"): cloud_of(reading),
+    }
+    added: dict[Path_, str] = {
+        path: value
+        for path, value in wanted.items()
+        if value is not None and isinstance(tpu, Map) and path[-1] not in tpu
+    }
+    return snapshot_text(reading.source, reading.values, reading.decided, added, reading.faults)
 
 
 def _check_snapshot(text: str, reading: Reading, result: Assembled) -> None:

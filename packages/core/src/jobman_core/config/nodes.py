@@ -7,7 +7,7 @@ key that it is given to, so no number is ever mangled on its way to becoming tex
 import math
 import re
 from collections.abc import Collection, Iterator
-from typing import Any, Final
+from typing import Final
 
 NULLS: Final = frozenset(("", "~", "null", "Null", "NULL"))
 TRUE: Final = frozenset(("true", "yes", "on"))
@@ -74,7 +74,9 @@ class Seq(list["Node"]):
 
     __slots__ = ("column", "line")
 
-    def __init__(self, items: "list[Node] | tuple[Node, ...]" = (), line: int = 0, column: int = 0):
+    def __init__(
+        self, items: "list[Node] | tuple[Node, ...]" = (), line: int = 0, column: int = 0
+    ) -> None:
         """Keep its items and where it begins."""
         super().__init__(items)
         self.line = line
@@ -151,7 +153,7 @@ def as_float(node: Scalar) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def to_data(node: Node) -> Any:
+def to_data(node: Node) -> object:
     """Give the plain data of a node, each scalar as YAML 1.2 reads it."""
     if isinstance(node, Map):
         return {key: to_data(child) for key, child in node.items()}

@@ -52,11 +52,17 @@ def read_places(reading: Reading) -> tuple[SliceRequest, ...]:
     cloud = reading.around.find("cloud", name, Cloud)  # type: ignore[type-abstract]
     if cloud is None:
         faults.add(("tpu", "cloud"), reading.around.plugins.missing("cloud", name))
-    core = section.without([key for key in section if not _is_core(key, cloud)])
+    options_shape = TpuOptions if cloud is None or cloud.Config is NoConfig else cloud.Config
+    known = _CORE_KEYS | {a.name for a in attrs.fields(options_shape)}
+    for key in section:
+        if key not in known:
+            faults.unknown(("tpu", key), known, place=section.at.get(key))
+    core = section.without(set(section) - _CORE_KEYS)
     shape = structure(core, TpuSection, ("tpu",), faults)
     if not _has_zone(section) and (cloud is None or cloud.default_zone is None):
         faults.add(("tpu", "zone"), "it is missing: write `zone:` with its value")
-    options = _options(reading, section.without(core), cloud)
+    rest = section.without({key for key in section if key in _CORE_KEYS or key not in known})
+    options = _options(reading, rest, options_shape)
     if shape is None:
         return ()
     accelerator = Accelerator.parse(shape.accelerator)
@@ -84,27 +90,14 @@ def _has_zone(tpu: Map) -> bool:
     return any(key in tpu and not is_null(tpu[key]) for key in ("zone", "zones"))
 
 
-def _shape(cloud: type[Cloud] | None) -> type:
-    """Give the class of what a cloud takes besides the core's own keys."""
-    return TpuOptions if cloud is None or cloud.Config is NoConfig else cloud.Config
-
-
-def _is_core(key: str, cloud: type[Cloud] | None) -> bool:
-    """Tell whether the core judges a key; it also does of those that nobody knows."""
-    return key in _CORE_KEYS or key not in {a.name for a in attrs.fields(_shape(cloud))}
-
-
-def _options(
-    reading: Reading, section: Map, cloud: type[Cloud] | None
-) -> Mapping[str, Any] | None:
-    shape = _shape(cloud)
-    known = {a.name for a in attrs.fields(shape)}
+def _options(reading: Reading, section: Map, shape: type) -> Mapping[str, Any] | None:
+    """Give the rest of the section as plain data; None if it is faulty."""
     options = structure(section, shape, ("tpu",), reading.faults)
     if options is None:
         return None
     plain = dict(to_plain(options))
     project = reading.around.settings.project
-    if project and "project" in known:
+    if project and "project" in {a.name for a in attrs.fields(shape)}:
         plain.setdefault("project", project)
     return plain
 

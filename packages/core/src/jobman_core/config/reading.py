@@ -8,6 +8,7 @@ from typing import Final
 
 import attrs
 
+from jobman_core.config.faults import Faults, meant
 from jobman_core.config.interpolate import NAME, TPU_NAME, Interpolation, any_index
 from jobman_core.config.nodes import Map, Node, Path_, Scalar, scalars, short
 from jobman_core.config.sections import (
@@ -20,15 +21,15 @@ from jobman_core.config.sections import (
     keys_of_kind,
 )
 from jobman_core.config.source import Source
-from jobman_core.config.structure import Faults, line, meant
 from jobman_core.config.surroundings import Surroundings
+from jobman_core.config.values import WrongValueError
+from jobman_core.config.values import name as read_name
 from jobman_core.interfaces.backend import Backend, NoConfig
 
 #: Kinds of backends that a top-level section may be named after.
 SECTION_KINDS: Final = ("environment", "storage", "session", "cloud", "notifier")
 #: Node names have at most 63 characters, and a generation (``-g12345``) takes some of them.
 _LONGEST_TPU_NAME: Final = 56
-_LONGEST_NAME: Final = 100
 _TASKS: Final = ("job", "queue", "config")
 
 
@@ -78,10 +79,17 @@ def read(source: Source, around: Surroundings, suffix: str | None, *, fresh: boo
         )
 
     names = _base_names(source.root, interpolation({}), faults)
-    decided = _final_names(names, suffix, faults)
+    decided = _final_names(names, suffix, faults, named=_names_tpu(source.root))
     values = interpolation(decided)
     tree = values.tree()
-    decided |= _find_files(tree, frozenset(_keys(around, FilePath)), source, around, faults, fresh)
+    decided |= _find_files(
+        tree,
+        keys=frozenset(_keys(around, FilePath)),
+        source=source,
+        around=around,
+        faults=faults,
+        fresh=fresh,
+    )
     return Reading(source, around, faults, values, tree, *names, decided)
 
 
@@ -94,7 +102,7 @@ def tpu_name_of(name: str) -> str:
 def section_backends(around: Surroundings, name: str) -> Iterator[tuple[str, type[Backend]]]:
     """Find the backends whose section has this name, each with its kind."""
     for kind in SECTION_KINDS:
-        found = around.find(kind, name, Backend)  # type: ignore[type-abstract]
+        found = around.find(kind, name, Backend)
         if found is not None:
             yield kind, found
 
@@ -117,7 +125,7 @@ def _keys(around: Surroundings, kind: object) -> Iterator[tuple[str, ...]]:
         yield from keys_of_kind(cls, kind, (name,))
     for backend_kind in SECTION_KINDS:
         for name in around.plugins.names(backend_kind):
-            cls = around.plugins.get(backend_kind, name, Backend).Config  # type: ignore[type-abstract]
+            cls = around.plugins.get(backend_kind, name, Backend).Config
             if cls is NoConfig:
                 continue
             section = "tpu" if backend_kind == "cloud" else name
@@ -142,21 +150,24 @@ def _base_names(root: Map, values: Interpolation, faults: Faults) -> tuple[str, 
     return name, tpu_name_of(tpu_name or name) if tpu_name or name else ""
 
 
+def _names_tpu(root: Map) -> bool:
+    tpu = root.get(TPU_NAME[0])
+    return isinstance(tpu, Map) and TPU_NAME[1] in tpu
+
+
 def _name(path: Path_, value: Node, faults: Faults) -> str:
     try:
-        text = line(value)
-        if len(text) > _LONGEST_NAME:
-            raise ValueError(f"it has {len(text)} characters and may have {_LONGEST_NAME}")
-    except ValueError as error:
+        return read_name(value)
+    except WrongValueError as error:
         faults.add(path, str(error))
         faults.broken(path)
         return ""
-    return text
 
 
 def _final_names(
-    names: tuple[str, str], suffix: str | None, faults: Faults
+    names: tuple[str, str], suffix: str | None, faults: Faults, *, named: bool
 ) -> dict[Path_, str]:
+    """Give the names with their suffix; ``named``: the TPU has a name of its own."""
     name, tpu_name = names
     final: dict[Path_, str] = {}
     if name:
@@ -167,12 +178,13 @@ def _final_names(
         if len(full) > _LONGEST_TPU_NAME:
             over = len(full) - _LONGEST_TPU_NAME
             message = f"the slice would be called {full!r}: make the name {over} characters shorter"
-            faults.add(TPU_NAME, message)
+            faults.add(TPU_NAME if named else NAME, message)
     return final
 
 
 def _find_files(
     tree: Map,
+    *,
     keys: frozenset[tuple[str, ...]],
     source: Source,
     around: Surroundings,

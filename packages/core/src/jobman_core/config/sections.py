@@ -7,7 +7,7 @@ import types
 import typing
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, NewType, Union
+from typing import Final, NewType, Union
 
 import attrs
 
@@ -42,6 +42,8 @@ TaskIds = NewType("TaskIds", tuple[str, ...])
 GitName = NewType("GitName", str)
 #: A folder below the home folder of a host.
 WorkFolder = NewType("WorkFolder", str)
+#: A time zone of the IANA data base.
+TimeZone = NewType("TimeZone", str)
 #: ``KEY: value`` or a list of ``KEY=VALUE``.
 Pairs = NewType("Pairs", dict[str, str])
 
@@ -83,7 +85,7 @@ class JobSection:
     remote_user: UserName | None = None
     worker_num: Suffix | None = None
     session: Line | None = None
-    environment: Environment = Environment({})
+    environment: Environment = attrs.field(factory=lambda: Environment({}))
     pipefail: bool = True
     unreachable_timeout: Duration = Duration(600.0)
     queue: QueueSection | None = None
@@ -273,7 +275,7 @@ def keys_of_kind(cls: type, kind: object, path: _Keys = ()) -> frozenset[_Keys]:
     return frozenset(_keys(cls, kind, path, ()))
 
 
-def _keys(hint: Any, kind: object, path: _Keys, above: tuple[type, ...]) -> Iterator[_Keys]:
+def _keys(hint: object, kind: object, path: _Keys, above: tuple[type, ...]) -> Iterator[_Keys]:
     if hint is kind:
         yield path
     elif hint is Prefixes:
@@ -292,10 +294,11 @@ def _keys(hint: Any, kind: object, path: _Keys, above: tuple[type, ...]) -> Iter
             yield from _keys(child, kind, (*path, "*"), above)
 
 
-def to_plain(value: Any) -> Any:
+def to_plain(value: object) -> object:
     """Give a structured section as plain data; what is None is left out."""
-    if attrs.has(type(value)):
-        fields = {a.name: getattr(value, a.name) for a in attrs.fields(type(value))}
+    cls: type = type(value)
+    if attrs.has(cls):
+        fields = {a.name: getattr(value, a.name) for a in attrs.fields(cls)}
         return {name: to_plain(item) for name, item in fields.items() if item is not None}
     if isinstance(value, Workers):
         return value.indices

@@ -6,11 +6,12 @@ from typing import Any, Final
 
 import attrs
 
+from jobman_core.config.faults import Faults
 from jobman_core.config.nodes import Map, Node, is_null, locate
-from jobman_core.config.sections import Duration, Line, to_plain
+from jobman_core.config.sections import Duration, Line, TimeZone, to_plain
 from jobman_core.config.settings import Settings
 from jobman_core.config.source import Source, parse_source
-from jobman_core.config.structure import Faults, structure
+from jobman_core.config.structure import structure
 from jobman_core.config.text import decode
 from jobman_core.errors import ConfigError, Fault
 
@@ -27,7 +28,7 @@ class _Shape:
     session: Line | None = None
     project: Line | None = None
     admins: tuple[Line, ...] = ()
-    time_zone: Line | None = None
+    time_zone: TimeZone | None = None
     prices: dict[str, Any] | None = None
     notify: dict[str, Any] | None = None
     notices: dict[str, Any] | None = None
@@ -76,8 +77,6 @@ def _read(path: Path, content: bytes) -> tuple[Source | None, dict[str, Any]]:
     source = parse_source(text, path)
     faults = Faults(source.path, source.root, source.faults)
     shape = structure(_without_empty_sections(source.root), _Shape, (), faults)
-    if shape is not None and shape.time_zone is not None:
-        _check_zone(shape.time_zone, faults)
     faults.check()
     plain = to_plain(shape)
     assert isinstance(plain, dict)  # noqa: S101 - for the type checker: an attrs class gives one
@@ -87,7 +86,7 @@ def _read(path: Path, content: bytes) -> tuple[Source | None, dict[str, Any]]:
 
 
 def _check_pulse(settings: Settings, place: Fault) -> list[Fault]:
-    """A controller must be able to miss a beat."""
+    """Make sure that a controller can miss a beat."""
     if settings.beat <= 0:
         return [attrs.evolve(place, message="a beat must be more than 0: the default is 15s")]
     if settings.lease < 2 * settings.beat:
@@ -104,15 +103,6 @@ def _without_empty_sections(root: Map) -> Map:
         if isinstance(section, Map):
             fresh[kind] = section.without([name for name, node in section.items() if is_null(node)])
     return fresh
-
-
-def _check_zone(name: str, faults: Faults) -> None:
-    from zoneinfo import ZoneInfo
-
-    try:
-        ZoneInfo(name)
-    except (ValueError, OSError, KeyError):
-        faults.add(("time_zone",), f"no time zone is called {name!r}: write one like Europe/Paris")
 
 
 def _overlay(below: dict[str, Any], above: dict[str, Any]) -> None:

@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from jobman_core.config.faults import Faults
 from jobman_core.config.interpolate import ENV, TPU_NAME, Interpolation, literal
-from jobman_core.config.nodes import Map, Path_, Scalar, scalars, short
+from jobman_core.config.nodes import Map, Path_, Scalar, scalars
 from jobman_core.config.source import Source
-from jobman_core.config.structure import Faults
 
 _ENV_TEXT: Final = "${" + ENV
 _ENV_PIECE: Final = re.compile(r"\$\{(oc\.env:[^{}]*)\}")
@@ -83,8 +83,9 @@ def _pinned(
     if final is None or again != final.text:
         faults.add(
             path,
+            # The value itself may be a secret.
             "what the environment gives holds something like ${…}, which would be read as "
-            f"interpolation later ({short(fresh.text)!r}): write the value into the file",
+            "interpolation later: write the value into the file",
         )
     if fresh.null:
         return "null"

@@ -26,6 +26,9 @@ from jobman_core.config.nodes import Map, Node, Path_, Scalar, Seq, as_float, do
 from jobman_core.config.text import SMALL, decode, read_bytes, whole
 from jobman_core.errors import ConfigError, Fault
 
+#: ruamel says nothing of the types of its events.
+_Event = Any
+
 _DEEPEST: Final = 40
 #: How much aliases may add to a file, in nodes (long texts count as several).
 _EXPANSION: Final = 300_000
@@ -150,7 +153,7 @@ class _Builder:
             if theirs in text:
                 text = ours
         lines = self.text.splitlines()
-        if line <= len(lines) and lines[line - 1][: column].strip(" ").startswith("\t"):
+        if line <= len(lines) and lines[line - 1][:column].strip(" ").startswith("\t"):
             text = "a tab cannot indent: use spaces"
         message = text if text.startswith("a tab") else f"not valid YAML: {_one(text)}"
         begun = error.context_mark
@@ -167,7 +170,7 @@ class _Builder:
                 path.append(frame.key)
         return tuple(path)
 
-    def _take(self, event: Any) -> None:
+    def _take(self, event: _Event) -> None:
         kind = type(event)
         mark = event.start_mark
         if mark is not None:
@@ -189,7 +192,7 @@ class _Builder:
             if event.version or event.tags:
                 self._stop("directives (%YAML, %TAG) are not used here: remove them")
 
-    def _scalar(self, event: Any) -> None:
+    def _scalar(self, event: _Event) -> None:
         if event.ctag is not None:
             self._refuse_tag(event)
         text: str = event.value
@@ -201,7 +204,7 @@ class _Builder:
         node = Scalar(
             text,
             plain=not style,
-            block=style if style in ("|", ">") else "",  # type: ignore[arg-type]
+            block=style if style in ("|", ">") else "",
             place=(self.line, self.column),
             span=(start, end),
         )
@@ -248,7 +251,7 @@ class _Builder:
             map_[_MERGE] = node
         frame.key = key
 
-    def _open(self, node: Seq | Map, event: Any) -> None:
+    def _open(self, node: Seq | Map, event: _Event) -> None:
         if event.ctag is not None:
             self._refuse_tag(event)
         if self._wants_key():
@@ -268,7 +271,7 @@ class _Builder:
             self.anchors[frame.anchor] = (node, frame.weight)
         self._add(node, frame.weight)
 
-    def _alias(self, event: Any) -> None:
+    def _alias(self, event: _Event) -> None:
         name: str = event.anchor
         if name not in self.anchors:
             self._stop(f"alias *{short(name)} has no anchor &{short(name)} before it")
@@ -314,7 +317,7 @@ class _Builder:
                 message = f"`<<` merges maps, not {what(item)}: give it an alias of a map"
                 self.fault(item.line, item.column, message)
 
-    def _refuse_tag(self, event: Any) -> None:
+    def _refuse_tag(self, event: _Event) -> None:
         tag = short(_written(self.text, event.start_mark.index))
         self.fault(self.line, self.column, f"YAML tags are not used here: remove {tag}")
 

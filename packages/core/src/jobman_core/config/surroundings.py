@@ -25,7 +25,7 @@ class Surroundings:
 
     home: Home
     plugins: Plugins
-    settings: Settings = Settings()
+    settings: Settings = attrs.field(factory=Settings)
     #: What ``${oc.env:NAME}`` reads.
     environ: Mapping[str, str] = attrs.field(factory=_environ, repr=False)
     #: Backends that only check a file have no use for it.

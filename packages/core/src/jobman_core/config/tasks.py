@@ -11,17 +11,20 @@ from typing import Final
 
 import attrs
 
+from jobman_core.config.faults import Faults, check_hosts, meant
 from jobman_core.config.nodes import Map, Node, Path_, Scalar, Seq, is_null, locate, short, what
 from jobman_core.config.sections import RepoSection, TaskDefaults, TaskSection
 from jobman_core.config.source import Source, parse_source
-from jobman_core.config.structure import Faults, check_hosts, meant, structure, work_folder
+from jobman_core.config.structure import structure
 from jobman_core.config.text import LARGE, decode, read_bytes
+from jobman_core.config.values import work_folder
 from jobman_core.models.accelerator import Accelerator
 from jobman_core.models.job import JobSpec
 from jobman_core.models.task import QueueDefinition, Repo, TaskSpec
 
 _KEYS: Final = ("repos", "defaults", "accelerators")
 _TASKS: Final = "tasks"
+_GROUP_KEYS: Final = frozenset((*(a.name for a in attrs.fields(TaskDefaults)), _TASKS))
 _MAIN: Final = "main"
 #: Looking for the nearest of many ids takes long: only so many wrong ones get a suggestion.
 _SUGGESTIONS: Final = 10
@@ -59,6 +62,12 @@ def queue_notes(spec: JobSpec, definition: QueueDefinition) -> tuple[str, ...]:
     return ()
 
 
+def _names_in(node: Node | None) -> tuple[str, ...]:
+    """Give the ids in a value of ``depends_on``, whatever else may be wrong with it."""
+    items = node if isinstance(node, Seq) else () if node is None else (node,)
+    return tuple(item.text for item in items if isinstance(item, Scalar) and not item.null)
+
+
 @attrs.frozen
 class _Found:
     """A task, and where it stands."""
@@ -78,11 +87,15 @@ class _Reader:
         """Read all of the file; the result counts only if there are no faults."""
         for key in self.root:
             if key not in _KEYS:
-                self.faults.add((key,), f"unknown key {short(key)!r}{meant(key, _KEYS)}")
+                self.faults.unknown((key,), _KEYS, place=self.root.at.get(key))
         self.repos = self._repos()
-        defaults = self._settings(self._map(("defaults",), self.root.get("defaults")), ("defaults",))
+        defaults = self._settings(
+            self._map(("defaults",), self.root.get("defaults")), ("defaults",)
+        )
         if "accelerators" not in self.root:
-            self.faults.add(("accelerators",), "it is missing: write `accelerators:` with the tasks")
+            self.faults.add(
+                ("accelerators",), "it is missing: write `accelerators:` with the tasks"
+            )
         groups = self._map(("accelerators",), self.root.get("accelerators"))
         for name, node in groups.items():
             self._group(("accelerators", name), name, node, defaults)
@@ -130,7 +143,10 @@ class _Reader:
         except ValueError as error:
             self.faults.add(path, str(error))
         group = self._map(path, node)
-        own = self._settings(group.without([_TASKS]), path)
+        for key in group:
+            if key not in _GROUP_KEYS:
+                self.faults.unknown((*path, key), _GROUP_KEYS, place=group.at.get(key))
+        own = self._settings(group.without(set(group) - _GROUP_KEYS | {_TASKS}), path)
         if accelerator is not None:
             for where, settings in ((("defaults",), defaults), (path, own)):
                 if "workers" in settings:
@@ -167,9 +183,7 @@ class _Reader:
         spec = self._spec(section, path, accelerator)
         self._remember(path, spec)
 
-    def _spec(
-        self, section: TaskSection, path: Path_, accelerator: Accelerator | None
-    ) -> TaskSpec:
+    def _spec(self, section: TaskSection, path: Path_, accelerator: Accelerator | None) -> TaskSpec:
         repo: Repo | None = None
         workdir: str | None = section.workdir
         known = self.repos.get(section.repo) if section.repo else None
@@ -201,10 +215,11 @@ class _Reader:
             return None
 
     def _remember_name(self, path: Path_, node: Map) -> None:
-        """Keep the id of a faulty task, so that what depends on it is no fault as well."""
+        """Keep what other tasks are judged by of one that is faulty itself."""
         name = node.get("id")
         if isinstance(name, Scalar) and not name.null:
-            self._remember(path, TaskSpec(id=name.text, run="", accelerator=""))
+            others = _names_in(node.get("depends_on"))
+            self._remember(path, TaskSpec(id=name.text, run="", accelerator="", depends_on=others))
 
     def _remember(self, path: Path_, spec: TaskSpec) -> None:
         first = self.found.get(spec.id)

@@ -1,10 +1,11 @@
 """Processes of this machine: known for certain, ended for certain, started to outlive us.
 
-Of jobman it needs nothing but the errors, so plugins may import it as the core does.
+Of jobman it needs nothing but the errors and the home's paths, so plugins may import it as the
+core does.
 """
 
 from jobman_core.process.identity import ProcessIdentity, State, boot_id, end, machine_id
-from jobman_core.process.launch import Launch, Report, shim_argv, start_detached
+from jobman_core.process.launch import Launch, Report, shim_argv, start_detached, unhurried
 from jobman_core.process.records import Records, plain_name
 
 __all__ = [
@@ -19,4 +20,5 @@ __all__ = [
     "plain_name",
     "shim_argv",
     "start_detached",
+    "unhurried",
 ]

@@ -39,7 +39,8 @@ def machine_id() -> str:
             text = Path(path).read_text(encoding="ascii").strip()
         except FileNotFoundError:
             continue
-        if text:
+        # What machine-id(5) says of an image that was never started.
+        if text and text != "uninitialized":
             break
     else:
         text = socket.gethostname()

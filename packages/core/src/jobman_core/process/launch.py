@@ -3,8 +3,9 @@
 import asyncio
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
+from typing import Any, TypeVar
 
 import attrs
 
@@ -14,6 +15,8 @@ from jobman_core.process import shim
 #: How much of a log's end is looked at for the last lines.
 _TAIL_BYTES = 4096
 _TAIL_LINES = 5
+
+_T = TypeVar("_T")
 
 
 def shim_argv(*arguments: str) -> tuple[str, ...]:
@@ -112,12 +115,30 @@ class Report:
 async def start_detached(launch: Launch) -> None:
     """Start a command that belongs to nobody here: no terminal, no parent that waits for it.
 
-    Returns when it has been exec'ed and has lived through its first moments. When the caller is
-    cancelled the command may have been started: its record tells.
+    Returns when it has been exec'ed and has lived through its first moments. A caller that is
+    cancelled waits for that as well, since only then its record is sure to be there.
 
     Raises:
         CommandFailedError: it could not be started, or failed at once.
     """
+    report = await unhurried(_run_shim(launch))
+    report.check(launch)
+
+
+async def unhurried(work: Coroutine[Any, Any, _T]) -> _T:
+    """Do something short to its end, even if the caller is cancelled meanwhile."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        if not task.cancelled():
+            # Looked at, so that asyncio does not report it: the caller wants no answer any more.
+            task.exception()
+        raise
+
+
+async def _run_shim(launch: Launch) -> Report:
     process = await asyncio.create_subprocess_exec(
         *shim_argv("detached"),
         stdin=asyncio.subprocess.PIPE,
@@ -125,12 +146,7 @@ async def start_detached(launch: Launch) -> None:
         stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
     )
-    try:
-        out, err = await process.communicate(launch.encode())
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+    out, err = await process.communicate(launch.encode())
     report = Report.decode(out)
     if report is None:
         said = err.decode("utf-8", "replace").strip().splitlines()
@@ -138,4 +154,4 @@ async def start_detached(launch: Launch) -> None:
             f"session {launch.name!r} did not start: the starter itself failed "
             f"({said[-1] if said else f'exit code {process.returncode}'}): try again"
         )
-    report.check(launch)
+    return report

@@ -8,11 +8,13 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Self
 from urllib.parse import quote
 
 import attrs
 
 from jobman_core.errors import HeldError, JobmanError, NotYoursError
+from jobman_core.home import Home
 from jobman_core.process.identity import ProcessIdentity
 
 _LONGEST = 120
@@ -36,6 +38,11 @@ class Records:
     folder: Path
     #: Seconds to wait for another starter or ender: more than one needs.
     patience: float = 60.0
+
+    @classmethod
+    def of_home(cls, home: Path) -> Self:
+        """Give the records of a home: whatever kind a session is, it has one."""
+        return cls(Home(home).sessions)
 
     def path(self, name: str) -> Path:
         """Give the file of a session."""

@@ -26,6 +26,8 @@ from typing import Any, NoReturn
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 #: Number of the field of /proc/PID/stat that has the start time, from the state (field 3) on.
 _START = 19
+#: A report has to fit into a pipe, however long a path may be.
+_LONGEST_ERROR = 1000
 
 
 def read_boot_id() -> str:
@@ -107,7 +109,7 @@ def _start(spec: dict[str, Any], *, group: bool) -> tuple[int | None, dict[str, 
     os.close(tell)
     with os.fdopen(told, "rb") as pipe:
         # The pipe closes when the command is exec'ed.
-        error_text = pipe.read().decode("utf-8", "replace")
+        error_text = pipe.read().decode("utf-8", "replace")[:_LONGEST_ERROR]
     if error_text:
         os.waitpid(pid, 0)
         os.write(log, f"jobman: {error_text}\n".encode("utf-8", "replace"))

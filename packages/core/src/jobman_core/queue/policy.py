@@ -80,7 +80,7 @@ def hosts_needed(spec: TaskSpec) -> int:
 def settle(counters: Counters, max_retries: int) -> Counters:
     """Say whether the task has failed for good, by its failures and what its entry allows now."""
     failed = not counters.done and counters.fail_count >= attempts_allowed(max_retries)
-    return attrs.evolve(counters, failed=failed)
+    return counters if failed == counters.failed else attrs.evolve(counters, failed=failed)
 
 
 def startable(counters: Counters, *, max_jobs: int, unmet: int, removed: bool = False) -> bool:
@@ -98,7 +98,7 @@ def fits(spec: TaskSpec, offer: Offer) -> bool:
     """Tell whether a slice is what the entry asks for; an entry without a zone takes any."""
     return (
         kind_of(spec.accelerator) == kind_of(offer.accelerator)
-        and spec.zone in (None, offer.zone)
+        and (not spec.zone or spec.zone == offer.zone)
         and hosts_needed(spec) <= offer.hosts
     )
 

@@ -39,6 +39,8 @@ class _Signature:
     """By what a changed file is known without reading it."""
 
     mtime: int
+    #: Betrays those who set the times back.
+    ctime: int
     size: int
     inode: int
 
@@ -204,7 +206,7 @@ class QueueService:
         """Look at a file: at its times first, at its content if they changed."""
         try:
             stat = path.stat()
-            signature = _Signature(stat.st_mtime_ns, stat.st_size, stat.st_ino)
+            signature = _Signature(stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino)
             if self._seen.get(str(path)) == signature:
                 return _Look(unchanged=True)
             content_hash = _digest(path.read_bytes())

@@ -25,7 +25,8 @@
 # Run by bash, before any variable is set: what the user's environment brings must meet none.
 # _start FOLDER BOOT UMASK CWD; descriptor 9 is the attempt's lock, which only the wrapper keeps.
 if [ "$1" = _start ]; then
-    cd "$2" || exit 126
+    # Here and not around this process: the wrapper's shell would write "Killed" into the log.
+    cd "$2" && exec < stdin >> log 2>&1 || exit 126
     read -r _jobman_stat < "/proc/$$/stat"
     set -- "$@" ${_jobman_stat##*) }
     # Field 22 of the stat line; state is its field 3 and stands sixth here.
@@ -339,7 +340,7 @@ launch() { # EPOCH CWD DEVICES LOCK_FILE SCRIPT ENV ARGV STDIN -- ENDER…
 keep() { # UMASK CWD: the wrapper, which holds descriptor 9 and writes the record
     start_of $$
     printf '%s %s\n' $$ "$start" > "$here/wrapper"
-    setsid bash "$0" _start "$here" "$boot" "$1" "$2" < "$here/stdin" >> "$here/log" 2>&1
+    setsid bash "$0" _start "$here" "$boot" "$1" "$2"
     code=$?
     # In place: no room is needed. The record stays aside until it is whole.
     printf 'DONE %s' "$code" 1<> "$here/result"

@@ -123,7 +123,7 @@ class FakeHost(Host):
         """Run a command; what it leaves behind may hold its output open until the limit."""
         self._answer()
         self.ran.append(command)
-        line = ("sh", "-c", 'cd "$1" || exit 127; shift; exec "$@"', "sh", command.cwd or ".")
+        line = ("sh", "-c", 'cd "./$1" || exit 127; shift; exec "$@"', "sh", command.cwd or ".")
         process = await asyncio.create_subprocess_exec(
             *line,
             *command.argv,

@@ -25,14 +25,18 @@ async def wait_for(host: Host, path: str) -> None:
             await asyncio.sleep(0.02)
 
 
-@pytest.mark.parametrize("transient", [False, True])
-class HostCommandContract:
-    """How commands run, those that may leave something behind and those that may not."""
+class HostContract:
+    """All that a host must do. Subclass it with a fixture ``host``."""
 
     @pytest.fixture
     @abstractmethod
     def host(self) -> Host:
         """Give a host whose home folder is new."""
+
+    @pytest.fixture(params=[False, True], ids=["kept", "transient"])
+    def transient(self, request: pytest.FixtureRequest) -> bool:
+        """Tell whether the command promises to leave nothing behind."""
+        return bool(request.param)
 
     async def test_gives_exit_output_and_errors_apart(self, host: Host, transient: bool) -> None:
         script = "echo out; echo err >&2; exit 3"
@@ -110,10 +114,6 @@ class HostCommandContract:
     async def test_no_answer_in_time_is_unreachable(self, host: Host, transient: bool) -> None:
         with pytest.raises(HostUnreachableError):
             await host.run(Command(("sleep", "30"), transient=transient), limit=0.2)
-
-
-class HostContract(HostCommandContract):
-    """All that a host must do. Subclass it with a fixture ``host``."""
 
     async def test_what_a_command_leaves_behind_goes_on(self, host: Host) -> None:
         script = "(sleep 0.3; echo > later) > /dev/null 2>&1 < /dev/null &"

@@ -25,7 +25,7 @@ import pytest
 
 from jobman_core.clock import SystemClock
 from jobman_core.command import Command
-from jobman_core.errors import CommandFailedError
+from jobman_core.errors import CommandFailedError, NotFoundError
 from jobman_core.interfaces.backend import Context
 from jobman_core.interfaces.session import Session, SessionStart
 from jobman_core.process import ProcessIdentity
@@ -270,9 +270,10 @@ class ProcessSessionContract(SessionContract):
         assert program in bed.log.read_text()
 
     async def test_a_folder_that_is_not_there_is_named(self, bed: SessionBed) -> None:
-        plan = attrs.evolve(bed.plan("s", self.living()), cwd=bed.home / "gone")
-        with pytest.raises(CommandFailedError, match="gone"):
-            await bed.session.start(plan)
+        for folder in ("gone", "é/" * 3000):
+            plan = attrs.evolve(bed.plan("s", self.living()), cwd=bed.home / folder)
+            with pytest.raises(CommandFailedError, match=f"cannot enter.*{folder[:4]}"):
+                await bed.session.start(plan)
 
     async def test_a_log_that_cannot_be_written_is_named(self, bed: SessionBed) -> None:
         plan = attrs.evolve(bed.plan("s", self.living()), log=bed.home)
@@ -306,6 +307,22 @@ class ProcessSessionContract(SessionContract):
         assert await bed.session.alive("s")
         await bed.session.end("s")
         assert not await bed.session.alive("s")
+
+    async def test_a_start_that_is_cancelled_leaves_nothing_that_end_would_miss(
+        self, bed: SessionBed
+    ) -> None:
+        pids = bed.home / "pids"
+        command = Command(("sh", "-c", f"echo $$ >> {pids.name}; exec sleep 600"))
+        for moment in (lambda: True, bed.log.exists, pids.exists):
+            starting = asyncio.create_task(bed.session.start(bed.plan("s", command)))
+            await eventually(moment, "the start has come so far")
+            starting.cancel()
+            with suppress(asyncio.CancelledError):
+                await starting
+        await bed.session.end("s")
+        for pid in pids.read_text().split():
+            with suppress(NotFoundError):
+                assert ProcessIdentity.of(int(pid)).state() == "gone"
 
     async def test_ends_by_term_where_it_listens(self, bed: SessionBed) -> None:
         identity = await self._started(bed, "s", 'trap "echo bye; exit 0" TERM')

@@ -6,6 +6,7 @@ Everything here blocks, for milliseconds, and is called in a thread.
 for an instant, folders whose names begin with ``.``: slices that are not there yet or any more.
 """
 
+import contextlib
 import fcntl
 import json
 import os
@@ -213,4 +214,6 @@ def _open_up(path: Path) -> None:
     """Give back the permissions that programs took from their folders."""
     for folder, _, _ in os.walk(path):
         if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-            Path(folder).chmod(0o700)
+            # Another process may be removing the same folder.
+            with contextlib.suppress(FileNotFoundError):
+                Path(folder).chmod(0o700)

@@ -18,6 +18,10 @@ from jobman_core.models.queue import Queue
 from jobman_core.models.slice import HostInfo, Slice, SliceIdentity, SlicePhase, SliceRequest
 from jobman_core.models.task import Counters, Repo, TaskSpec, Workers
 
+#: Writes JSON; what YAML knows and JSON does not, like a date, becomes text.
+_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
+_SPEC_FIELDS = tuple(field.name for field in attrs.fields(TaskSpec))
+
 
 def job_number(job: str) -> int:
     """Read a job's id.
@@ -167,7 +171,11 @@ def queue_of(row: Row) -> Queue:
 
 def spec_text(spec: TaskSpec) -> str:
     """Write an entry of a tasks file; equal entries give equal texts."""
-    return _json(attrs.asdict(spec))
+    # By hand: a file may have a hundred thousand of them.
+    data = {field: getattr(spec, field) for field in _SPEC_FIELDS}
+    data["repo"] = None if spec.repo is None else {"url": spec.repo.url, "branch": spec.repo.branch}
+    data["workers"] = {"indices": spec.workers.indices}
+    return _json(data)
 
 
 def spec_of(text: str) -> TaskSpec:
@@ -215,7 +223,3 @@ def event_of(row: Row) -> Event:
         queue=row["queue"],
         task=row["task"],
     )
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)

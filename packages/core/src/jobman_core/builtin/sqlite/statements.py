@@ -111,7 +111,12 @@ ALL_LIVE_ATTEMPTS: Final = (
 )
 ATTEMPTS_OF_JOB: Final = _ATTEMPTS + " WHERE a.job = ? ORDER BY a.id"
 ATTEMPTS_OF_TASK: Final = _ATTEMPTS + " WHERE q.path = ? AND t.task = ? ORDER BY a.id"
-ATTEMPTS_OF_QUEUE: Final = _ATTEMPTS + " WHERE q.path = ? ORDER BY a.id"
+ATTEMPTS_OF_QUEUE: Final = (
+    _ATTEMPTS
+    + """
+    WHERE a.task IN (SELECT id FROM tasks WHERE queue = (SELECT id FROM queues WHERE path = ?))
+    ORDER BY a.id"""
+)
 SAVE_ATTEMPT: Final = """
     UPDATE attempts SET hosts = ?, code = ?, started_at = ? WHERE token = ? AND ended_at IS NULL"""
 ASK_END: Final = "UPDATE attempts SET end_cause = ? WHERE token = ?"
@@ -156,6 +161,7 @@ UNMET: Final = """
 DEPENDENCIES: Final = """
     SELECT t.task, t.done, t.failed, t.root FROM dependencies d JOIN tasks t ON t.id = d.dependency
     WHERE d.task = ? ORDER BY d.number"""
+TASK_NUMBERS: Final = "SELECT id, task FROM tasks WHERE queue = ? AND removed = 0"
 ALL_DEPENDENCIES: Final = """
     SELECT d.task, d.dependency FROM tasks t JOIN dependencies d ON d.task = t.id
     WHERE t.queue = ? ORDER BY d.task, d.number"""

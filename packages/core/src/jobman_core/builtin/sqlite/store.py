@@ -9,9 +9,11 @@ from typing import ClassVar
 from jobman_core.builtin.sqlite import (
     attempts,
     binding,
+    definitions,
     events,
     jobs,
     leases,
+    past,
     queues,
     slices,
     tasks,
@@ -217,7 +219,7 @@ class SqliteStore(Store):
 
     async def define(self, path: str, definition: QueueDefinition) -> Queue:
         """Put a file's definitions in force; clears the problem."""
-        return await self._db.write(queues.define, path, definition, self._fresh())
+        return await self._db.write(definitions.define, path, definition, self._fresh())
 
     async def set_problem(self, path: str, problem: str) -> None:
         """Say what is wrong with the file as it stands; empty: nothing."""
@@ -266,11 +268,11 @@ class SqliteStore(Store):
         history: Mapping[str, Sequence[PastRun]],
     ) -> None:
         """Take over what a v3 state file says, once, into a queue that has no attempts yet."""
-        await self._db.write(queues.import_state, queue, counters, history, self._fresh())
+        await self._db.write(past.import_state, queue, counters, history, self._fresh())
 
     async def history(self, queue: str) -> Mapping[str, Sequence[PastRun]]:
         """Give the ended runs of all tasks of a queue, those of removed ones too."""
-        return await self._db.read(queues.history, queue)
+        return await self._db.read(past.history, queue)
 
     # -- events ----------------------------------------------------------------------------
 

@@ -1,0 +1,31 @@
+"""What every store does. Subclass it to hold an implementation of yours to it.
+
+.. code-block:: python
+
+    class TestMyStore(StoreContract):
+        def make(self, home: Path) -> Store:
+            return MyStore(Context(home, "", FakeClock()))
+
+Stores that are made for the same folder must share their data, as those of several processes do.
+The suite needs pytest-asyncio's ``auto`` mode.
+"""
+
+from jobman_core.testing.store_contract.attempts import AttemptsContract
+from jobman_core.testing.store_contract.definitions import DefinitionsContract
+from jobman_core.testing.store_contract.events import EventsContract
+from jobman_core.testing.store_contract.jobs import JobsContract
+from jobman_core.testing.store_contract.leases import LeasesContract
+from jobman_core.testing.store_contract.queues import QueuesContract
+from jobman_core.testing.store_contract.slices import SlicesContract
+
+
+class StoreContract(
+    JobsContract,
+    LeasesContract,
+    SlicesContract,
+    AttemptsContract,
+    QueuesContract,
+    DefinitionsContract,
+    EventsContract,
+):
+    """All of it."""

@@ -1,0 +1,69 @@
+"""The outbox."""
+
+import pytest
+
+from jobman_core.errors import StaleLeaseError
+from jobman_core.interfaces.store import Note, Store
+from jobman_core.models.outcome import HostExit, Outcome, OutcomeKind
+from jobman_core.testing.store_contract.base import BaseContract
+from jobman_core.testing.store_contract.scene import (
+    FAILED,
+    PREEMPTED,
+    QUEUE,
+    SUCCEEDED,
+    Scene,
+    entry,
+)
+
+
+class EventsContract(BaseContract):
+    """The outbox."""
+
+    async def test_events_rise_and_are_read_on_from_any_of_them(
+        self, store: Store, scene: Scene
+    ) -> None:
+        job = await scene.job()
+        for number in range(5):
+            await store.add_event(Note("test.count", f"number {number}"), job=job)
+        events = await store.events()
+        assert [event.id for event in events] == sorted({event.id for event in events})
+        later = await store.events(after=events[2].id, limit=2)
+        assert later == events[3:5]
+        assert await store.events(job=job) == events
+        assert list(await store.events(after=events[-1].id)) == []
+
+    async def test_a_tasks_story_is_told_in_order_and_names_who_and_where(
+        self, store: Store, scene: Scene
+    ) -> None:
+        await scene.define(entry("a", max_retries=2))
+        lease = await scene.worker(queue=QUEUE)
+        since = await scene.last_event()
+        await scene.run(lease, FAILED, PREEMPTED, SUCCEEDED)
+        events = await store.events(after=since)
+        assert [event.kind for event in events] == [
+            "task.claimed", "task.failed",
+            "task.claimed", "task.interrupted",
+            "task.claimed", "task.succeeded",
+        ]  # fmt: skip
+        assert {(e.job, e.queue, e.task) for e in events} == {(lease.job, QUEUE, "a")}
+        failed = events[1].text
+        for word in (lease.job, "a", "exit 3", "host 1", "1 of 2"):
+            assert word in failed
+        assert "preempted" in events[3].text
+
+    async def test_a_change_that_is_refused_tells_nothing(self, store: Store, scene: Scene) -> None:
+        await scene.define(entry("a"))
+        lease = await scene.worker(queue=QUEUE)
+        claim = await scene.must_claim(lease)
+        await scene.end(lease, claim, SUCCEEDED)
+        since = await scene.last_event()
+        with pytest.raises(StaleLeaseError):
+            await scene.end(lease, claim, FAILED)
+        assert await scene.kinds(since) == []
+
+    async def test_the_text_of_an_event_is_one_line(self, store: Store, scene: Scene) -> None:
+        await scene.define(entry("a"))
+        lease = await scene.worker(queue=QUEUE)
+        detail = Outcome(OutcomeKind.FAILED, "plugin:x", (HostExit(0, 1),), "line one\nline two")
+        await scene.run(lease, detail)
+        assert "line one line two" in (await store.events())[-1].text
