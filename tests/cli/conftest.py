@@ -57,6 +57,7 @@ class FakeApp:
         self.home = Path("/home/alice/exp")
         self.made = False
         self.user = "alice"
+        self.time_zone: str | None = None
         self.jobs: dict[str, JobView] = {}
         self.tasks: dict[str, Task] = {}
         self.workers: dict[str, QueueWorkers] = {}
@@ -149,7 +150,7 @@ class FakeApp:
 
     async def validate(self, files: Sequence[Path]) -> Sequence[Fault]:
         self._call("validate", *files)
-        return self.faults
+        return [fault for fault in self.faults if Path(fault.path) in files]
 
     async def list(
         self, *, mine: bool = False, deleted: bool = False, refresh: bool = False

@@ -24,7 +24,7 @@ from jobman_core.models.task import Counters, TaskStatus
 from jobman_core.models.view import JobDetail
 
 if TYPE_CHECKING:
-    from cli.conftest import FakeApp
+    from tests.cli.conftest import FakeApp
 
     from jobman_core.app import App
 
@@ -196,9 +196,10 @@ def test_an_interrupted_demo_leaves_nothing_either(tmp_path: Path) -> None:
         for line in demo.stdout:
             if "took task train" in line:
                 break
-        assert leftovers.processes_of(tmp_path)
+        running = leftovers.processes_of(tmp_path)
         demo.send_signal(signal.SIGINT)
         _, err = demo.communicate()
     assert (demo.returncode, err) == (130, "")
+    assert running, "it was too early to say"
     assert list(tmp_path.iterdir()) == []
     assert leftovers.processes_of(tmp_path) == []

@@ -15,17 +15,18 @@ from jobman_core import hookimpl
 from jobman_core.errors import Fault
 
 if TYPE_CHECKING:
-    from cli.conftest import Cli, FakeApp
+    from tests.cli.conftest import Cli, FakeApp
 
 
 class TestValidate:
     def test_a_good_file_is_ok(self, cli: "Cli", app: "FakeApp") -> None:
         assert cli("validate", "a.yaml", "b.yaml") == (0, "a.yaml: ok\nb.yaml: ok\n", "")
-        assert app.calls == [("validate", Path("a.yaml"), Path("b.yaml"))]
+        assert app.calls == [("validate", Path("a.yaml")), ("validate", Path("b.yaml"))]
 
     def test_faults_are_lines_and_2(self, cli: "Cli", app: "FakeApp") -> None:
         app.faults = [Fault("a.yaml", 3, 1, "tpu", "write a map")]
-        assert cli("validate", "a.yaml") == (2, "", "a.yaml:3:1: tpu: write a map\n")
+        said = "a.yaml:3:1: tpu: write a map\n"
+        assert cli("validate", "a.yaml", "b.yaml") == (2, "b.yaml: ok\n", said)
 
     def test_as_json(self, cli: "Cli", app: "FakeApp") -> None:
         assert cli("validate", "a.yaml", "--json") == (0, "[]\n", "")

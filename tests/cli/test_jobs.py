@@ -12,7 +12,7 @@ from jobman_core.models.status import JobStatus
 from jobman_core.models.view import Done
 
 if TYPE_CHECKING:
-    from cli.conftest import Cli, FakeApp
+    from tests.cli.conftest import Cli, FakeApp
 
 
 def calls(app: "FakeApp", method: str) -> list[tuple[Any, ...]]:

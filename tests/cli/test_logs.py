@@ -9,7 +9,7 @@ from jobman_core.errors import JobmanError
 from jobman_core.models.view import LogChunk
 
 if TYPE_CHECKING:
-    from cli.conftest import Cli, FakeApp
+    from tests.cli.conftest import Cli, FakeApp
 
 
 @pytest.fixture(autouse=True)

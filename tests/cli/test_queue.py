@@ -10,7 +10,7 @@ from jobman_core.models.task import Counters, TaskStatus
 from jobman_core.models.view import QueueWorkers
 
 if TYPE_CHECKING:
-    from cli.conftest import Cli, FakeApp
+    from tests.cli.conftest import Cli, FakeApp
 
 
 @pytest.fixture

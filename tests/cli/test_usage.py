@@ -19,7 +19,7 @@ from jobman_core.errors import (
 )
 
 if TYPE_CHECKING:
-    from cli.conftest import Cli, FakeApp
+    from tests.cli.conftest import Cli, FakeApp
 
 COMMANDS = [name for _, names in SECTIONS for name in names]
 

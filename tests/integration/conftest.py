@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.lab import Lab
+from tests.support.lab import Lab
 
 
 @pytest.fixture

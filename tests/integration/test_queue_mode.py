@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
-from support.lab import Lab
+from tests.support.lab import Lab
 
 pytestmark = pytest.mark.e2e
 
@@ -191,7 +191,9 @@ def test_an_idle_worker_takes_what_is_added_reset_or_unblocked(lab: Lab) -> None
 
 def test_if_host_2_of_4_exits_3_the_others_are_ended_and_the_first_cause_is_seen(lab: Lab) -> None:
     run = "if [ $JOBMAN_WORKER_ID = 2 ]; then sleep 1; exit 3; fi; sleep 600"
-    write_tasks(lab, f"{{id: wide, run: '{run}', workers: all, max_retries: 1}}", accelerator="v4-32")
+    write_tasks(
+        lab, f"{{id: wide, run: '{run}', workers: all, max_retries: 1}}", accelerator="v4-32"
+    )
     lab.create(worker(lab, accelerator="v4-32"))
     lab.until("it has failed", lambda: lab.task("wide")["status"] == "FAILED")
     (attempt,) = lab.task("wide")["attempts"]
@@ -276,7 +278,9 @@ def test_task_ids_branches_and_environment_values_are_data(lab: Lab, repository:
         """,
     )
     lab.create(worker(lab, extra=f"environment: {{X: '{evil}'}}"))
-    lab.until("both", lambda: [t["status"] for t in lab.json("queue")["tasks"]] == ["DONE", "FAILED"])
+    lab.until(
+        "both", lambda: [t["status"] for t in lab.json("queue")["tasks"]] == ["DONE", "FAILED"]
+    )
     assert lab.run("logs", "--task", f"../{evil}").out == f"../{evil}\n"
     assert not canary.exists()
     assert not [p for p in lab.root.parent.rglob("run_001*") if "tasks" not in p.parts]

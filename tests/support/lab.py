@@ -35,6 +35,7 @@ class Lab:
 
     def __init__(self, root: Path, *, session: str = "process") -> None:
         self.root = root
+        root.mkdir(parents=True, exist_ok=True)
         self.env = {
             **{k: v for k, v in os.environ.items() if not k.startswith(("JOBMAN", "TMUX"))},
             "JOBMAN_HOME": str(root),
@@ -121,7 +122,7 @@ class Lab:
         """Give a task, with its attempts."""
         return self.json("queue", queue, "--task", task)
 
-    def until(self, what: str, look: Callable[[], _T], limit: float = 40) -> _T:
+    def until(self, what: str, look: Callable[[], _T | None], limit: float = 40) -> _T:
         """Look again and again until something is so, and give it."""
         deadline = time.monotonic() + limit
         while not (seen := look()):
@@ -146,9 +147,7 @@ class Lab:
                     return found
             return None
 
-        found = self.until(f"{text!r} in {path}", look)
-        assert found is not None
-        return found
+        return self.until(f"{text!r} in {path}", look)
 
     def act(self, action: Callable[[App], Awaitable[_T]]) -> _T:
         """Do something with the facade, as the person of this home."""

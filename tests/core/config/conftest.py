@@ -53,6 +53,25 @@ class Pods(FakeCloud):
     Config = PodConfig
 
 
+@attrs.frozen
+class NixConfig:
+    flake: str
+    lock: Path | None = None
+
+
+class Nix(Environment):
+    """A third party's environment."""
+
+    name = "nix"
+    Config = NixConfig
+
+    def setup(self, spec: JobSpec, name: str | None) -> Sequence[Command]:
+        return ()
+
+    def wrap(self, spec: JobSpec, name: str | None, command: Command) -> Command:
+        return command
+
+
 class Process(FakeSession):
     name = "process"
 
@@ -101,7 +120,7 @@ class Backends:
 
     @hookimpl
     def jobman_environments(self) -> Sequence[type[Environment]]:
-        return (Venv,)
+        return (Venv, Nix)
 
     @hookimpl
     def jobman_storages(self) -> Sequence[type[Storage]]:

@@ -1,16 +1,19 @@
 """Job files: what they mean, and every way in which one can be wrong."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import attrs
 import pytest
 
+from jobman_core import hookimpl
 from jobman_core.config.job import JobFile, parse_job, read_job
 from jobman_core.config.settings import Settings
 from jobman_core.config.surroundings import Surroundings
 from jobman_core.errors import ConfigError
+from jobman_core.home import Home
+from jobman_core.interfaces.cloud import Cloud
 from jobman_core.interfaces.store import JobDraft
 from jobman_core.models.job import (
     CommandMode,
@@ -22,6 +25,8 @@ from jobman_core.models.job import (
 )
 from jobman_core.models.slice import SliceRequest
 from jobman_core.models.task import Workers
+from jobman_core.plugins import Plugins
+from jobman_core.testing.fakes import FakeCloud
 
 Parse = Callable[..., JobFile]
 Faults = Callable[..., list[str]]
@@ -330,6 +335,16 @@ def test_faults_of_a_plugins_section_read_like_any_other(faults: Faults) -> None
     ]
 
 
+def test_a_section_of_a_plugin_is_named_after_it(parse: Parse, home: Path) -> None:
+    (home / "flake.lock").write_text("")
+    text = job("  env_type: nix\n", rest="nix: {flake: .#dev, lock: flake.lock}\n")
+    assert parse(text).spec("1").sections == {
+        "nix": {"flake": ".#dev", "lock": str(home / "flake.lock")}
+    }
+    # Not chosen, it is looked at and passed over.
+    assert parse(job(rest="nix: {lock: null}\n")).spec("1").sections == {}
+
+
 def test_settings_give_what_a_file_leaves_out(around: Surroundings, home: Path) -> None:
     settings = Settings(cloud="local", session="process", project="lab")
     with_settings = attrs.evolve(around, settings=settings)
@@ -547,6 +562,18 @@ comand: {}
             "6:10: docker.imgae: unknown key 'imgae' (did you mean 'image'?)",
         ),
         (
+            job("  environment: x\n"),
+            "3:16: job.environment: it must be a map of names and values, not 'x'",
+        ),
+        (
+            job("  prefix: {run: x}\n"),
+            "3:3: job.prefix: it must be a list of {name, workers, required, run}, not a map",
+        ),
+        (
+            job("  prefix: [[x]]\n"),
+            "3:12: job.prefix[0]: it must be a map of keys, not a list",
+        ),
+        (
             job(rest="ssh: {port: 70000}\n"),
             "6:13: ssh.port: 70000 is no port: use 1 to 65535",
         ),
@@ -576,6 +603,11 @@ def test_a_name_that_clouds_would_refuse_is_told_of_before_anything_is_created(
     assert re.fullmatch(r"2:9: job.name: the slice would be called .* 11 characters shorter", fault)
 
 
+def test_a_long_word_for_a_suffix_counts_as_well(faults: Faults) -> None:
+    (fault,) = faults(job(f"  worker_num: {'w' * 30}\n").replace("hello", "x" * 40))
+    assert "15 characters shorter" in fault
+
+
 def test_backends_that_are_not_installed_say_what_to_install(
     bare: Surroundings, worker: Path
 ) -> None:
@@ -591,6 +623,35 @@ def test_backends_that_are_not_installed_say_what_to_install(
 def test_a_session_that_is_not_installed(bare: Surroundings, home: Path) -> None:
     with pytest.raises(ConfigError, match="install jobman-screen"):
         parse_job(job("  session: screen\n"), home / "job.yaml", bare)
+
+
+def test_a_zone_that_the_cloud_refuses_among_others(faults: Faults) -> None:
+    text = job(tpu="  zone: us-central1-b\n  zones: [nowhere]\n").replace("local", "gcp")
+    assert faults(text) == [
+        "7:10: tpu.zones: nowhere: there is no such zone: write one like us-central1-b"
+    ]
+
+
+def test_without_any_session_there_is_no_job(home: Path) -> None:
+    class Cloudy:
+        @hookimpl
+        def jobman_clouds(self) -> Sequence[type[Cloud]]:
+            return (Lonely,)
+
+    class Lonely(FakeCloud):
+        name = "lonely"
+
+    plugins = Plugins([("cloudy", Cloudy())], disabled="tmux,screen,process,gcp,local")
+    text = "job: {name: a}\ntpu: {cloud: lonely, accelerator: v4-8, zone: z}\n"
+    with pytest.raises(ConfigError, match=r"job\.session: no session is called 'process'"):
+        parse_job(text, home / "job.yaml", Surroundings(Home(home), plugins))
+
+
+def test_secrets_stand_in_no_fault(faults: Faults) -> None:
+    (fault,) = faults(job(rest="docker: {env_vars: [s3cret]}\n"))
+    assert fault == (
+        "6:21: docker.env_vars[0]: it must be KEY=VALUE: write the name, =, and the value"
+    )
 
 
 def test_secrets_stand_in_no_representation(parse: Parse) -> None:

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import attrs
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from jobman_core.config.job import JobFile, load_snapshot, parse_job, read_job, read_snapshot
+from jobman_core.config.settings import Settings
 from jobman_core.config.snapshot import quote
 from jobman_core.config.source import parse_source
 from jobman_core.config.surroundings import Surroundings
@@ -179,6 +181,39 @@ def test_aliases_that_tie_what_must_differ_are_refused(faults: Faults) -> None:
     assert "alias" in fault
 
 
+@pytest.mark.parametrize(
+    "tpu",
+    [
+        "tpu:\n  name:\n  cloud: local\n  accelerator: v4-8\n",
+        "tpu:\n  name: null  # the job's\n  cloud:\n  accelerator: v4-8\n  zone: z\n",
+        "tpu: {name: , cloud: ~, accelerator: v4-8, zone: z}\n",
+        "tpu: {accelerator: v4-8, zone: z}\n",
+        "tpu: &t\n  # first\n  accelerator: v4-8\n  zone: z\n",
+        '"tpu":\n    "accelerator": v4-8\n    zone: z\n',
+        "tpu:\n  ? accelerator\n  : v4-8\n  ? zone\n  : z\n",
+        "tpu:\r\n  accelerator: v4-8\r\n  zone: z\r\n",
+    ],
+)
+def test_what_a_file_leaves_open_is_written_down(
+    parse: Parse, around: Surroundings, tmp_path: Path, tpu: str
+) -> None:
+    file = parse("job: {name: hello, environment: {A: '${tpu.name}'}}\n" + tpu)
+    spec = file.spec("1")
+    assert spec.environment == {"A": "hello-1"}
+    path = tmp_path / "config.yaml"
+    path.write_text(file.snapshot("1"), newline="")
+    # Neither settings nor defaults count any more.
+    other = attrs.evolve(around, settings=Settings(cloud="pods", session="tmux"))
+    assert load_snapshot(path, other) == spec
+
+
+def test_a_copy_that_would_say_something_else_is_refused(faults: Faults) -> None:
+    # There is no colon behind which the cloud could be written.
+    text = "job: {name: a}\ntpu:\n  ? cloud\n  accelerator: v4-8\n  zone: z\n"
+    (fault,) = faults(text)
+    assert fault.startswith("0:0: the job's own copy of this file would not say the same")
+
+
 def test_a_folder_with_odd_characters_is_recorded(around: Surroundings, tmp_path: Path) -> None:
     home = tmp_path / 'a ${b} "c" # d'
     home.mkdir()
@@ -197,7 +232,7 @@ def test_any_text_can_be_quoted(text: str) -> None:
     assert getattr(root["a"], "text", None) == clean
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(
     value=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12),
     style=st.sampled_from(["'{}'", '"{} ${{tpu.name}}"', "|\n      a\n      {} b\n", "{}"]),

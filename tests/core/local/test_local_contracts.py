@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 import pytest
+from tests.core.local.conftest import LocalSlice, MakeCloud
 
 from jobman_core.interfaces.cloud import Cloud
 from jobman_core.interfaces.host import Host
 from jobman_core.testing.cloud_contract import CloudContract
 from jobman_core.testing.host_contract import HostContract
 from jobman_core.testing.runner_contract import ShellRunnerContract
-from tests.core.local.conftest import LocalSlice, MakeCloud
 
 
 class TestLocalCloud(CloudContract):
@@ -24,6 +24,7 @@ class TestLocalHost(HostContract):
         return local.hosts[0]
 
 
+@pytest.mark.e2e
 class TestAgentOnLocalHosts(ShellRunnerContract):
     @pytest.fixture
     def hosts(self, local: LocalSlice) -> Sequence[Host]:

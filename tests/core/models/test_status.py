@@ -50,7 +50,11 @@ def facts(controller: Liveness = Liveness.ALIVE, **changes: object) -> JobFacts:
     ("given", "status", "reason"),
     [
         (facts(slice=SLICE, step=Step.ACQUIRE, step_reason="asks"), JobStatus.QUEUEING, "asks"),
-        (facts(slice=READY, step=Step.PREPARE, step_reason="host 2"), JobStatus.PREPARING, "host 2"),
+        (
+            facts(slice=READY, step=Step.PREPARE, step_reason="host 2"),
+            JobStatus.PREPARING,
+            "host 2",
+        ),
         (facts(slice=READY, attempts=(ATTEMPT,)), JobStatus.RUNNING, "its command"),
         (facts(slice=READY, step=Step.IDLE, step_reason="waits"), JobStatus.IDLE, "waits"),
         (facts(slice=LOST, step=Step.EXECUTE), JobStatus.PREEMPTED, "PREEMPTED"),
@@ -82,7 +86,7 @@ def test_facts_add_up_to_one_status_with_its_reason(
 def test_a_slice_that_stands_there_with_nothing_to_do_is_said_to_cost(
     changes: dict[str, object],
 ) -> None:
-    assert "still costs" in status_of(facts(slice=READY, **changes))[1]
+    assert "still costs" in status_of(facts(Liveness.ALIVE, slice=READY, **changes))[1]
 
 
 def test_a_live_program_without_a_controller_is_running_and_says_what_to_do() -> None:

@@ -12,14 +12,14 @@ from ruamel.yaml import YAML
 from jobman_core.errors import InvalidInputError
 from jobman_core.interfaces.store import PastRun
 from jobman_core.models.task import Counters, Running, Task, TaskStatus
-from jobman_core.queue import state_file
+from jobman_core.queue import state_file, v3_state
 from jobman_core.queue.state_file import Head
 from jobman_core.testing.store_contract.scene import NOON, entry
 
 HEAD = Head("0f0e-home", 12, NOON, 0.25)
 
 
-def task(name: str = "a", **changes: Any) -> Task:  # noqa: ANN401 - any field
+def task(name: str = "a", **changes: Any) -> Task:
     plain = Task("/q", entry(name), Counters(), TaskStatus.PENDING, "")
     return attrs.evolve(plain, **changes)
 
@@ -30,15 +30,15 @@ def render(tasks: list[Task], history: dict[str, list[PastRun]] | None = None) -
     )
 
 
-def read(text: str) -> Any:  # noqa: ANN401 - whatever the file holds
+def read(text: str) -> Any:
     """Read as any YAML reader of plain data does."""
     return YAML(typ="safe", pure=True).load(io.StringIO(text))
 
 
-def old_state(tmp_path: Path, text: str, **limits: int) -> state_file.OldState:
+def old_state(tmp_path: Path, text: str, **limits: int) -> v3_state.OldState:
     path = tmp_path / "tasks_state.yaml"
     path.write_text(text, "utf-8")
-    found = state_file.read_v3(path, limits)
+    found = v3_state.read(path, limits)
     assert found is not None
     return found
 
@@ -227,8 +227,8 @@ def test_odd_entries_are_passed_over_with_a_note(tmp_path: Path, text: str, note
 def test_an_empty_file_says_nothing(tmp_path: Path, text: str) -> None:
     path = tmp_path / "x_state.yaml"
     path.write_text(text)
-    assert state_file.read_v3(path, {}) is None
-    assert state_file.read_v3(tmp_path / "missing", {}) is None
+    assert v3_state.read(path, {}) is None
+    assert v3_state.read(tmp_path / "missing", {}) is None
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_a_file_that_is_no_state_file_is_one_clear_error(tmp_path: Path, content
     path = tmp_path / "x_state.yaml"
     path.write_bytes(content)
     try:
-        state_file.read_v3(path, {})
+        v3_state.read(path, {})
     except InvalidInputError as error:
         text = str(error)
         assert str(path) in text
@@ -259,7 +259,7 @@ def test_no_content_gives_a_traceback(
     path = tmp_path_factory.getbasetemp() / "any_state.yaml"
     path.write_bytes(b"tasks:\n  a:\n    " + content)
     try:
-        found = state_file.read_v3(path, {})
+        found = v3_state.read(path, {})
     except InvalidInputError:
         return
     assert found is None or set(found.history) <= set(found.counters)

@@ -329,6 +329,21 @@ async def test_a_bond_that_cannot_be_read_is_refused(
     assert "remove it if this is the only machine" in await refused(home)
 
 
+async def test_a_draft_that_a_crash_left_behind_gives_its_name_back(home: Path) -> None:
+    clock = FakeClock(auto=True)
+    store = SqliteStore(Context(home, "", clock))
+    await store.open()
+    try:
+        left = await store.draft_job(draft(worker_num="1"))
+        await clock.sleep(1800)
+        with pytest.raises(HeldError, match=left.id):
+            await store.draft_job(draft(worker_num="1"))
+        await clock.sleep(1801)
+        assert (await store.draft_job(draft(worker_num="1"))).id > left.id
+    finally:
+        await store.aclose()
+
+
 async def test_outcomes_are_synced_and_beats_and_steps_are_not(
     opened: Opener, database: Path
 ) -> None:

@@ -100,9 +100,7 @@ async def test_a_cloud_answers_as_told(tmp_path: Path) -> None:
     with pytest.raises(StockoutError):
         await cloud.create(identity, request)
     await cloud.create(identity, request)
-    assert [each.observation.phase for each in await cloud.list_slices("z")] == [
-        SlicePhase.PENDING
-    ]
+    assert [each.observation.phase for each in await cloud.list_slices("z")] == [SlicePhase.PENDING]
     await clock.advance(60)
     cloud.unknown = "the cloud is away"
     assert await cloud.observe(identity) == Unknown("the cloud is away")

@@ -49,7 +49,9 @@ class Front:
         self.stdout = stdout
         self.stderr = stderr
         self.env = env
-        self.now = now
+        self._now = now
+        #: That times are shown in; None: the machine's.
+        self._zone: str | None = None
         self._open_app = open_app
         #: The options of every command.
         self.home: Path | None = None
@@ -129,6 +131,14 @@ class Front:
         self.note("nothing was done")
         return False
 
+    def now(self) -> datetime:
+        """Give the time, in the zone that people of this home read it in."""
+        if self._zone is None:
+            return self._now().astimezone()
+        from zoneinfo import ZoneInfo
+
+        return self._now().astimezone(ZoneInfo(self._zone))
+
     def run(
         self,
         body: Callable[["App"], Awaitable[_T]],
@@ -145,19 +155,20 @@ class Front:
             echo: gets the lines of a controller that runs here.
             home: another home than the one that the options say.
         """
-        import asyncio
+        from jobman_core.app import run
 
         self._hear_the_log()
 
         async def whole() -> _T:
             async with self._open_app(home or self.home, make=make, echo=echo) as app:
+                self._zone = app.time_zone
                 try:
                     return await body(app)
                 finally:
                     if app.made and home is None:
                         self.note(f"made {output.clean(str(app.home))} a home of jobman")
 
-        return asyncio.run(whole())
+        return run(whole())
 
     def _mark(self, mark: str, colour: str, text: str, about: str = "") -> None:
         if not self.no_color and output.may_colour(self.stderr, self.env):

@@ -233,9 +233,9 @@ def facts(pairs: Iterable[tuple[str, str]], room: int | None, indent: str = "  "
 
 
 def moment(at: datetime, now: datetime) -> str:
-    """Give a time as a person here reads it: the hour for today, the day as well for others."""
-    here = at.astimezone()
-    if here.date() == now.astimezone().date():
+    """Give a time as a person reads it who reads ``now``: of other days the day as well."""
+    here = at.astimezone(now.tzinfo)
+    if here.date() == now.date():
         return here.strftime("%H:%M:%S")
     return here.strftime("%Y-%m-%d %H:%M")
 

@@ -1,11 +1,10 @@
 """What a session runs: ``python -m jobman_core HOME JOB``, the controller of one job."""
 
-import asyncio
 import sys
 import traceback
 from pathlib import Path
 
-from jobman_core.app import App
+from jobman_core.app import App, run
 from jobman_core.errors import JobmanError
 from jobman_core.home import Home
 
@@ -23,7 +22,7 @@ def main(arguments: list[str]) -> int:
             await app.drive(job)
 
     try:
-        asyncio.run(drive())
+        run(drive())
     except JobmanError as error:
         say(f"error: {error}")
         return error.exit_code

@@ -1,21 +1,21 @@
 """The facade that front ends call, and the only place that wires the parts together.
 
-    async with App.at(None) as app:
-        for job in await app.list():
-            print(job.id, job.status, job.reason)
+``async with App.at(None) as app: jobs = await app.list()``
 """
 
+import asyncio
 import getpass
 import os
-from collections.abc import AsyncGenerator, Callable, Sequence
+import sys
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from jobman_core.backends import Backends
 from jobman_core.builtin import BUILTINS
 from jobman_core.builtin.sqlite import SqliteStore
 from jobman_core.clock import Clock, SystemClock, to_text
-from jobman_core.config.settings import load_settings
+from jobman_core.config.settings import Settings, load_settings
 from jobman_core.config.surroundings import Surroundings
 from jobman_core.errors import Fault, HeldError, InvalidInputError, NotFoundError
 from jobman_core.home import Home, find_home
@@ -40,12 +40,23 @@ from jobman_core.models.view import (
 )
 from jobman_core.plugins import PluginRow, Plugins
 from jobman_core.queue.service import QueueService
-from jobman_core.queues import Queues
+from jobman_core.queues import Queues, tasks_file
 from jobman_core.run.slices import Slices
 from jobman_core.views import job_view
 
 #: How many of a job's newest events and attempts ``show`` gives.
 _EVENTS: Final = 200
+
+
+_T = TypeVar("_T")
+
+
+def run(main: Coroutine[Any, Any, _T]) -> _T:
+    """Run a front end's coroutine in a loop that waits for processes without a thread each."""
+    if sys.version_info < (3, 12):
+        # Later ones do so by themselves where the kernel has pidfd.
+        asyncio.get_event_loop_policy().set_child_watcher(asyncio.PidfdChildWatcher())
+    return asyncio.run(main)
 
 
 class App:
@@ -98,6 +109,11 @@ class App:
         """The home folder."""
         return self._home.root
 
+    @property
+    def time_zone(self) -> str | None:
+        """The zone that times are shown in, like ``Europe/Paris``; None: the machine's."""
+        return self._settings().time_zone
+
     async def __aenter__(self) -> Self:
         """Open the home, if there is one."""
         if self._home.state.is_dir():
@@ -112,9 +128,7 @@ class App:
 
     # -- jobs ------------------------------------------------------------------------------
 
-    async def create(
-        self, config: Path, *, count: int = 1, start: bool = True
-    ) -> list[Created]:
+    async def create(self, config: Path, *, count: int = 1, start: bool = True) -> list[Created]:
         """Check a job file, record so many jobs of it, and start them.
 
         Raises:
@@ -207,11 +221,11 @@ class App:
 
     async def drive(self, job: str) -> None:
         """Be a job's controller in its session."""
-        await Jobs(await self._ready()).drive(job, in_session=True)
+        jobs = Jobs(await self._ready())
+        await jobs.finish_wishes()
+        await jobs.drive(job, in_session=True)
 
-    async def resume(
-        self, job: str, *, force: bool = False, force_prefix: bool = False
-    ) -> Done:
+    async def resume(self, job: str, *, force: bool = False, force_prefix: bool = False) -> Done:
         """Start a job that does not run."""
         del force, force_prefix
         return await Jobs(await self._ready()).resume(job)
@@ -228,9 +242,7 @@ class App:
         """End what runs; a slice that is ready stays, and costs."""
         return await Jobs(await self._ready()).stop(job)
 
-    async def reboot(
-        self, job: str, *, force: bool = False, force_prefix: bool = False
-    ) -> Done:
+    async def reboot(self, job: str, *, force: bool = False, force_prefix: bool = False) -> Done:
         """Stop a job and start it again, with its file as it stands now."""
         del force, force_prefix
         return await Jobs(await self._ready()).reboot(job)
@@ -265,7 +277,8 @@ class App:
             )
             raise InvalidInputError(msg)
         if not await session.alive(name):
-            msg = f"job {record.job.id} has no session now: `jobman logs --controller` has its words"
+            said = f"`jobman logs --controller {record.job.id}` has its last words"
+            msg = f"job {record.job.id} has no session now: {said}"
             raise NotFoundError(msg)
         return [*shown.argv]
 
@@ -283,15 +296,15 @@ class App:
 
     async def queue(self, path: Path | None) -> QueueView:
         """Give a queue, whole."""
-        return await (await self._queues()).view(path)
+        return await (await self._queues(path)).view(path)
 
     async def queue_task(self, path: Path | None, task: str) -> TaskDetail:
         """Give one task of a queue, with its history and logs."""
-        return await (await self._queues()).detail(path, task)
+        return await (await self._queues(path)).detail(path, task)
 
     async def queue_running(self, path: Path | None, tasks: Sequence[str]) -> Sequence[str]:
         """Give those of the tasks that run now."""
-        return await (await self._queues()).running(path, tasks)
+        return await (await self._queues(path)).running(path, tasks)
 
     async def match_tasks(
         self,
@@ -303,24 +316,24 @@ class App:
         failed: bool = False,
     ) -> Sequence[str]:
         """Give the tasks that a reset is meant for."""
-        queues = await self._queues()
+        queues = await self._queues(path)
         return await queues.match(path, ids=ids, pattern=pattern, all=all, failed=failed)
 
     async def reset(self, path: Path | None, tasks: Sequence[str]) -> None:
         """Let tasks run from the start again; what runs of them is ended first."""
-        await (await self._queues()).reset(path, tasks)
+        await (await self._queues(path)).reset(path, tasks)
 
     async def prioritize(self, path: Path | None, task: str) -> None:
         """Let a task be picked before all others, once."""
-        await (await self._queues()).prioritize(path, task)
+        await (await self._queues(path)).prioritize(path, task)
 
     async def mark_done(self, path: Path | None, task: str) -> None:
         """Call a task done."""
-        await (await self._queues()).mark_done(path, task)
+        await (await self._queues(path)).mark_done(path, task)
 
     async def cleanup(self, path: Path | None) -> Sequence[str]:
         """Resolve attempts whose controllers are lost; says what was done, a line each."""
-        return await (await self._queues()).cleanup(path)
+        return await (await self._queues(path)).cleanup(path)
 
     # -- logs, events, plugins -------------------------------------------------------------
 
@@ -340,9 +353,10 @@ class App:
         hub = await self._ready()
         logs = Logs(hub)
         if task is not None:
-            found = await (await self._queues()).find(queue)
+            found = await (await self._queues(queue)).find(queue)
             await hub.store.task(found.path, task)
-            chunks = logs.read(self._of_task(hub, found.path, task, run, worker, follow, tail))
+            chosen = self._of_task(hub, found.path, task)
+            chunks = logs.read(chosen, run=run, worker=worker, follow=follow, tail=tail)
         elif job is None:
             msg = "whose logs? name a job, or --task"
             raise InvalidInputError(msg)
@@ -357,20 +371,12 @@ class App:
             async def over() -> bool:
                 return await logs.job_is_over(full)
 
-            chunks = logs.read(Selection(attempts, over, run, worker, follow, tail))
+            chosen = Selection(attempts, over)
+            chunks = logs.read(chosen, run=run, worker=worker, follow=follow, tail=tail)
         async for chunk in chunks:
             yield chunk
 
-    def _of_task(  # noqa: PLR0913 - one for each option
-        self,
-        hub: Hub,
-        queue: str,
-        task: str,
-        run: int | None,
-        worker: int | None,
-        follow: bool,
-        tail: int | None,
-    ) -> Selection:
+    def _of_task(self, hub: Hub, queue: str, task: str) -> Selection:
         async def attempts() -> Sequence[Attempt]:
             return await hub.store.attempts(queue=queue, task=task)
 
@@ -378,7 +384,7 @@ class App:
             found = await hub.store.task(queue, task)
             return not found.running and found.status in (TaskStatus.DONE, TaskStatus.FAILED)
 
-        return Selection(attempts, over, run, worker, follow, tail)
+        return Selection(attempts, over)
 
     async def watch(self, after: int) -> AsyncGenerator[Event, None]:
         """Yield events with higher ids as they come, without end."""
@@ -404,11 +410,14 @@ class App:
             self._plugins = Plugins.from_environment(BUILTINS)
         return self._plugins
 
+    def _settings(self) -> Settings:
+        return self._opened.settings if self._opened else load_settings(self._home)
+
     def _surroundings(self) -> Surroundings:
         """Give what files are read against, whether or not there is a home yet."""
         if self._opened is not None:
             return self._opened.surroundings()
-        return Surroundings(self._home, self.plugins_loaded, load_settings(self._home))
+        return Surroundings(self._home, self.plugins_loaded, self._settings())
 
     async def _ready(self, *, make: bool = False) -> Hub:
         """Give the open home.
@@ -438,14 +447,15 @@ class App:
             plugins=self.plugins_loaded,
             store=store,
             clock=self._clock,
-            backends=Backends(
-                self.plugins_loaded, self._home.root, home_id, self._clock, settings
-            ),
+            backends=Backends(self.plugins_loaded, self._home.root, home_id, self._clock, settings),
             queues=QueueService(store, self._home, self._clock, _read_tasks),
             echo=self._echo,
         )
 
-    async def _queues(self) -> Queues:
+    async def _queues(self, path: Path | None) -> Queues:
+        if self._opened is None:
+            # No home is made for a file that is missing or has faults.
+            _read_tasks(tasks_file(self._home, path))
         hub = await self._ready(make=True)
         return Queues(hub, Jobs(hub))
 

@@ -40,7 +40,7 @@ async def create_jobs(hub: Hub, file: JobFile, count: int) -> list[str]:
     draft = await draft_of(hub, file, hub.user)
     created: list[str] = []
     try:
-        for _ in range(count):
+        while len(created) < count:
             created.append(await _create_one(hub, file, draft))
     except BaseException:
         for job in created:

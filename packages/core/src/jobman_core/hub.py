@@ -92,7 +92,9 @@ class Hub:
             yield tenure
 
     @contextlib.asynccontextmanager
-    async def acting(self, record: JobRecord, *, in_session: bool = False) -> AsyncIterator[JobContext]:
+    async def acting(
+        self, record: JobRecord, *, in_session: bool = False
+    ) -> AsyncIterator[JobContext]:
         """Hold a job's lease, and act for it, for the length of a block.
 
         Raises:

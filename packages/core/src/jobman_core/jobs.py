@@ -1,4 +1,4 @@
-"""Jobs from the outside: created, started, stopped, given back; with their controller or without."""
+"""Jobs from the outside: started, stopped, given back; with their controller or without."""
 
 import asyncio
 import contextlib
@@ -15,6 +15,7 @@ from jobman_core.errors import (
     CommandFailedError,
     HeldError,
     InvalidInputError,
+    JobmanError,
     NotFoundError,
     UnfinishedError,
 )
@@ -124,7 +125,12 @@ class Jobs:
         """Let one process at a time start a job's session."""
         import portalocker
 
-        path = self._hub.home.state / f"start-{job}.lock"
+        record = await self._hub.store.record(job)
+        folder = self._hub.home.job(record.job.user, job)
+        if not folder.is_dir():
+            msg = f"job {job} has no folder {folder}: it was cleaned; create it anew"
+            raise NotFoundError(msg)
+        path = folder / ".start.lock"
         lock = portalocker.Lock(path, timeout=START_LIMIT * 2, fail_when_locked=False)
         await asyncio.to_thread(lock.acquire)
         try:
@@ -140,9 +146,6 @@ class Jobs:
         """
         hub, job = self._hub, record.job
         path = hub.home.config(job.user, job.id)
-        if not path.exists():
-            msg = f"job {job.id} has no {path}: it was cleaned; create it anew"
-            raise NotFoundError(msg)
         spec_hash = hashlib.sha256(path.read_bytes()).hexdigest()
         if spec_hash == job.spec_hash:
             return record
@@ -175,7 +178,7 @@ class Jobs:
         return await self._done(job)
 
     async def unattended(self) -> list[str]:
-        """Give the jobs that should be running, or have wishes open, and have no live controller."""
+        """Give the jobs without a live controller that should run, or have wishes open."""
         hub = self._hub
         jobs = []
         for record in await hub.store.records(deleted=True):
@@ -184,8 +187,7 @@ class Jobs:
             if not mine or hub.liveness(record) is Liveness.ALIVE:
                 continue
             wanted = job.desired is Desired.RUNNING and job.ending is None
-            unfinished = job.desired is not Desired.RUNNING and (record.attempts or record.withdrawing)
-            if wanted or unfinished:
+            if wanted or _unfinished(record):
                 jobs.append(job.id)
         return jobs
 
@@ -196,6 +198,19 @@ class Jobs:
             return await self.resume(job)
         await self._carry_out(record.job.id)
         return await self._done(record.job.id)
+
+    async def finish_wishes(self) -> None:
+        """Go on with stops and deletes that nobody could finish when they were asked for."""
+        hub = self._hub
+        for record in await hub.store.records(deleted=True):
+            if not _unfinished(record) or hub.liveness(record) is Liveness.ALIVE:
+                continue
+            try:
+                await self._wind_down(record)
+            except JobmanError as error:
+                # It stays on the books; this job's own work is not to wait for it.
+                if hub.echo is not None:
+                    hub.echo(f"job {record.job.id} cannot be given back yet: {error}")
 
     # -- driving ---------------------------------------------------------------------------
 
@@ -315,8 +330,9 @@ class Jobs:
         if record.job.desired is Desired.DELETED and desired is not Desired.DELETED:
             msg = f"job {job} was deleted"
             raise NotFoundError(msg)
-        note = Note(f"job.{desired}", f"{hub.user} {_VERBS[desired]} it")
-        await hub.store.set_desired(job, desired, note)
+        if record.job.desired is not desired:
+            note = Note(f"job.{desired}", f"{hub.user} {_VERBS[desired]} it")
+            await hub.store.set_desired(job, desired, note)
         await self._carry_out(job)
         return await self._done(job)
 
@@ -353,6 +369,12 @@ class Jobs:
         record = await self._hub.store.record(job)
         status, reason = status_of_record(record, self._hub.liveness(record))
         return Done(job, status, note or reason)
+
+
+def _unfinished(record: JobRecord) -> bool:
+    """Tell whether an order to end a job has not been carried out to the end."""
+    wanted = record.job.desired is Desired.RUNNING
+    return not wanted and bool(record.attempts or record.withdrawing)
 
 
 def session_name(job: str) -> str:

@@ -20,6 +20,7 @@ from jobman_core.models.view import LogChunk
 #: Seconds between two looks while following.
 LOOK_EVERY: Final = 0.25
 _CHUNK: Final = 1 << 20
+_NEWLINE: Final = ord("\n")
 
 
 @attrs.define
@@ -44,7 +45,7 @@ class _Reader:
                     file.seek(position)
                     block = file.read(step)
                     for index in range(len(block) - 1, -1, -1):
-                        if block[index] == 0x0A and position + index != end - 1:
+                        if block[index] == _NEWLINE and position + index != end - 1:
                             found += 1
                             if found == lines:
                                 self.offset = position + index + 1
@@ -109,17 +110,12 @@ class _Source:
 
 @attrs.frozen
 class Selection:
-    """Which attempts of a job or a task are read, and how."""
+    """Whose attempts are read."""
 
+    #: All of them, oldest first.
     attempts: Callable[[], Awaitable[Sequence[Attempt]]]
     #: Whether no further attempt can be expected.
     over: Callable[[], Awaitable[bool]]
-    #: One attempt by its number; None: the present or last one, and in following all that come.
-    run: int | None = None
-    worker: int | None = None
-    follow: bool = False
-    #: Lines to begin before the end; None: from the beginning.
-    tail: int | None = None
 
 
 class Logs:
@@ -155,31 +151,47 @@ class Logs:
             return True
         return self._hub.liveness(record) in (Liveness.NONE, Liveness.DEAD)
 
-    async def read(self, chosen: Selection) -> AsyncGenerator[LogChunk, None]:
+    async def read(
+        self,
+        chosen: Selection,
+        *,
+        run: int | None,
+        worker: int | None,
+        follow: bool,
+        tail: int | None,
+    ) -> AsyncGenerator[LogChunk, None]:
         """Read attempts' output, in the order in which they began.
+
+        Args:
+            chosen: whose attempts.
+            run: one attempt's number; None: the present or last one, and all that come after.
+            worker: one host; None: all.
+            follow: go on as more is said, until no more can be.
+            tail: lines to begin before the end; None: from the beginning.
 
         Raises:
             NotFoundError: no such attempt; without following also when nothing has run yet.
         """
-        sources = [await self._open(attempt, chosen.worker) for attempt in await _first(chosen)]
-        if chosen.tail is not None:
+        first = await _first(chosen, run=run, follow=follow)
+        sources = [await self._open(attempt, worker) for attempt in first]
+        if tail is not None:
             for source in sources:
-                source.skip_to_tail(chosen.tail)
+                source.skip_to_tail(tail)
         seen = {attempt.token for attempt in await chosen.attempts()}
         while True:
-            over = not chosen.follow or await chosen.over()
+            over = not follow or await chosen.over()
             attempts = await chosen.attempts()
-            if chosen.run is None:
+            if run is None:
                 for attempt in attempts:
                     if attempt.token not in seen:
                         seen.add(attempt.token)
-                        sources.append(await self._open(attempt, chosen.worker))
+                        sources.append(await self._open(attempt, worker))
             live = {attempt.token for attempt in attempts if attempt.live}
             for source in sources:
                 for chunk in source.read():
                     yield chunk
             sources = [source for source in sources if source.token in live]
-            if over or (chosen.run is not None and not sources):
+            if over or (run is not None and not sources):
                 return
             await self._hub.clock.sleep(LOOK_EVERY)
 
@@ -197,17 +209,17 @@ class Logs:
         return _Source(attempt, path.parent, prefix, worker)
 
 
-async def _first(chosen: Selection) -> Sequence[Attempt]:
+async def _first(chosen: Selection, *, run: int | None, follow: bool) -> Sequence[Attempt]:
     """Give the attempts to begin with."""
     known = await chosen.attempts()
-    if chosen.run is not None:
-        found = [attempt for attempt in known if attempt.number == chosen.run]
+    if run is not None:
+        found = [attempt for attempt in known if attempt.number == run]
         if not found:
             numbers = ", ".join(str(attempt.number) for attempt in known) or "none"
-            msg = f"no run {chosen.run}: there are {numbers}"
+            msg = f"no run {run}: there are {numbers}"
             raise NotFoundError(msg)
         return found
-    if not known and not chosen.follow:
+    if not known and not follow:
         msg = "nothing has run yet: `jobman show` says what it waits for"
         raise NotFoundError(msg)
     return known[-1:]

@@ -5,6 +5,7 @@ a traceback. Registration hooks are called plugin by plugin, so that each backen
 provider and a second one of the same name is refused.
 """
 
+import asyncio
 import importlib.metadata
 import logging
 import os
@@ -100,10 +101,10 @@ class Plugins:
                 return name, result
         return None
 
-    def tell(self, hook_name: str, **arguments: object) -> None:
-        """Tell every plugin of an event; failures are logged and contained."""
-        for _ in self._ask(hook_name, arguments):
-            pass
+    async def tell(self, hook_name: str, **arguments: object) -> None:
+        """Tell every plugin of an event, in a thread; failures are logged and contained."""
+        if getattr(self._manager.hook, hook_name).get_hookimpls():
+            await asyncio.to_thread(list, self._ask(hook_name, arguments))
 
     def _ask(self, hook_name: str, arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         caller = getattr(self._manager.hook, hook_name)
@@ -182,9 +183,7 @@ class Plugins:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - any plugin, any fault
             self._fail("plugin", point.name, provider, error)
             return
-        self.add(
-            point.name, plugin, distribution=provider.distribution, version=provider.version
-        )
+        self.add(point.name, plugin, distribution=provider.distribution, version=provider.version)
 
     def _collect(
         self, kind: str, hook_name: str, name: str, plugin: object, provider: _Provider
@@ -217,6 +216,4 @@ class Plugins:
     def _fail(self, kind: str, name: str, provider: _Provider, error: BaseException) -> None:
         text = f"{type(error).__name__}: {error}".splitlines()[0]
         _log.debug("plugin %s failed", name, exc_info=error)
-        self._failed.append(
-            PluginRow(kind, name, provider.distribution, provider.version, text)
-        )
+        self._failed.append(PluginRow(kind, name, provider.distribution, provider.version, text))

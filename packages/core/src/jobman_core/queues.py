@@ -8,6 +8,7 @@ from typing import Final
 import attrs
 
 from jobman_core.errors import HeldError, InvalidInputError, JobmanError, NotFoundError
+from jobman_core.home import Home
 from jobman_core.hub import Hub
 from jobman_core.interfaces.store import Note
 from jobman_core.jobs import Jobs
@@ -22,6 +23,35 @@ from jobman_core.views import job_view, why_pending, workers_of
 
 #: Looked for below the home, in this order, when no file is named.
 DEFAULTS: Final = ("queue_machines/tasks.yaml", "tasks.yaml")
+
+
+def places_of(home: Home, path: Path) -> tuple[Path, Path]:
+    """Give where a tasks file that someone names may lie: from here, then from the home."""
+    given = path.expanduser()
+    return given.resolve(), (home.root / given).resolve()
+
+
+def default_file(home: Home) -> Path | None:
+    """Give the tasks file that is meant where none is named."""
+    return next((home.root / name for name in DEFAULTS if (home.root / name).is_file()), None)
+
+
+def tasks_file(home: Home, path: Path | None) -> Path:
+    """Find a tasks file.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    if path is None:
+        if found := default_file(home):
+            return found
+        msg = f"no {' or '.join(DEFAULTS)} in {home.root}: name a tasks file"
+        raise NotFoundError(msg)
+    for place in places_of(home, path):
+        if place.exists():
+            return place
+    msg = f"no tasks file {path}: write the path of one"
+    raise NotFoundError(msg)
 
 
 class Queues:
@@ -42,35 +72,19 @@ class Queues:
             ConfigError: the file has faults, and there is no good version yet.
         """
         hub = self._hub
-        if path is not None:
-            return await self._open(path)
-        for name in DEFAULTS:
-            if (hub.home.root / name).is_file():
-                return await hub.queues.open(hub.home.root / name)
-        known = await hub.store.queues()
-        if len(known) == 1:
-            return await hub.queues.refresh(Path(known[0].path))
-        if known:
-            names = ", ".join(queue.path for queue in known)
-            msg = f"this home has {len(known)} queues: name one of {names}"
+        known = [queue.path for queue in await hub.store.queues()]
+        try:
+            return await hub.queues.open(tasks_file(hub.home, path))
+        except NotFoundError:
+            # A queue whose file was moved away is still there, with its last good version.
+            named = known if path is None else [str(p) for p in places_of(hub.home, path)]
+            fits = [name for name in known if name in named]
+            if not fits:
+                raise
+        if len(fits) > 1:
+            msg = f"this home has {len(fits)} queues: name one of {', '.join(fits)}"
             raise InvalidInputError(msg)
-        msg = f"no {' or '.join(DEFAULTS)} in {hub.home.root}: name a tasks file"
-        raise NotFoundError(msg)
-
-    async def _open(self, path: Path) -> Queue:
-        hub = self._hub
-        given = path.expanduser()
-        places = [given.absolute(), hub.home.root / given]
-        for place in places:
-            if place.exists():
-                return await hub.queues.open(place)
-        # A queue whose file was moved away is still there, with its last good version.
-        for place in places:
-            for queue in await hub.store.queues():
-                if queue.path == str(place.resolve()):
-                    return await hub.queues.refresh(Path(queue.path))
-        msg = f"no tasks file {path}: write the path of one"
-        raise NotFoundError(msg)
+        return await hub.queues.refresh(Path(fits[0]))
 
     async def view(self, path: Path | None) -> QueueView:
         """Give a queue, whole, with its workers."""

@@ -1,12 +1,18 @@
 """``jobman validate``: check job and task files."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from jobman_cli import documents, output
 from jobman_cli.front import front_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jobman_core.app import App
+    from jobman_core.errors import Fault
 
 _EXAMPLES = """
 $ jobman validate job.yaml tasks.yaml
@@ -28,11 +34,17 @@ def validate(
     Every fault is told, with its line and what to write instead.
     """
     front = front_of(ctx)
-    faults = front.run(lambda app: app.validate(files))
+
+    async def body(app: "App") -> "dict[Path, Sequence[Fault]]":
+        return {path: await app.validate([path]) for path in files}
+
+    by_file = front.run(body)
+    # A tasks file may be named, and be meant by a job file as well.
+    faults = list(dict.fromkeys(fault for found in by_file.values() for fault in found))
     if front.json:
         front.document([documents.fault(fault) for fault in faults])
-    elif not faults:
-        front.say(*(f"{output.clean(str(path))}: ok" for path in files))
+    else:
+        front.say(*(f"{output.clean(str(path))}: ok" for path in files if not by_file[path]))
     if faults:
         from jobman_core.errors import ConfigError
 

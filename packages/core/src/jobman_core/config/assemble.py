@@ -223,23 +223,30 @@ def _session(reading: Reading, job: JobSection | None) -> str:
     """Choose the session; faults are noted."""
     around, path = reading.around, ("job", "session")
     named = (job.session if job else None) or around.settings.session
-    if named == _SHARED and not around.plugins.has("session", named):
+    if named is None:
+        return _default_session(reading)
+    session = around.find("session", named, Session)  # type: ignore[type-abstract]
+    if named == _SHARED and session is None:
         reading.faults.add(path, "session 'shared' is not available yet: use tmux or process")
-    elif named is not None:
-        session = around.find("session", named, Session)  # type: ignore[type-abstract]
-        lacks = around.make("session", session).missing() if session else None
-        if session is None:
-            reading.faults.add(path, around.plugins.missing("session", named))
-        elif lacks:
+    elif session is None:
+        reading.faults.add(path, around.plugins.missing("session", named))
+    elif reading.fresh:
+        # A job that exists may be run in the foreground where its session is not to be had.
+        lacks = around.make("session", session).missing()
+        if lacks:
             reading.faults.add(path, lacks)
-    if named is not None:
-        return named
+    return named
+
+
+def _default_session(reading: Reading) -> str:
+    around = reading.around
     for name in _SESSIONS:
         session = around.find("session", name, Session)  # type: ignore[type-abstract]
         if session is not None and around.make("session", session).missing() is None:
             return name
-    reading.faults.add(path, around.plugins.missing("session", _SESSIONS[-1]))
-    return _SESSIONS[-1]
+    last = _SESSIONS[-1]
+    reading.faults.add(("job", "session"), around.plugins.missing("session", last))
+    return last
 
 
 def _spec(

@@ -17,6 +17,7 @@ from jobman_core.config.nodes import (
     Scalar,
     Seq,
     dotted,
+    is_null,
     scalars,
     short,
     what,
@@ -174,7 +175,8 @@ class Interpolation:
             if whole and value is not None and not script:
                 self._count(len(value.text))
                 return value
-            piece = text[last : found.start()] + before + ("" if value is None else value.text)
+            shown = "" if value is None or value.null else value.text
+            piece = text[last : found.start()] + before + shown
             pieces.append(piece)
             last = found.end()
             size += len(piece)
@@ -227,7 +229,7 @@ class Interpolation:
         node: Node | None = self._root
         for part in path:
             node = node.get(part) if isinstance(node, Map) else None
-        if node is None and path == TPU_NAME:
+        if path == TPU_NAME and (node is None or is_null(node)):
             # Without a name of its own a TPU has the job's.
             return self._lookup(NAME, ".".join(NAME))
         if node is None:

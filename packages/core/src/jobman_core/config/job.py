@@ -12,12 +12,13 @@ import attrs
 
 from jobman_core.config.assemble import Assembled, assemble
 from jobman_core.config.interpolate import TPU_NAME
-from jobman_core.config.nodes import Map, Path_
+from jobman_core.config.nodes import Map, Path_, is_null
 from jobman_core.config.places import cloud_of
 from jobman_core.config.reading import Reading, read
 from jobman_core.config.snapshot import snapshot_text
 from jobman_core.config.source import Source, parse_source, read_source
 from jobman_core.config.surroundings import Surroundings
+from jobman_core.errors import ConfigError, Fault
 from jobman_core.interfaces.store import JobDraft
 from jobman_core.models.job import JobSpec
 
@@ -114,7 +115,7 @@ def load_snapshot(path: Path, around: Surroundings) -> JobSpec:
     Raises:
         ConfigError: every fault of the file.
     """
-    return read_snapshot(path, around).spec()
+    return _assemble(read_source(path), around, None, fresh=False).spec
 
 
 def _assemble(
@@ -132,11 +133,14 @@ def _job_file(source: Source, around: Surroundings, *, fresh: bool) -> JobFile:
     suffix = _TRIAL if fresh else None
     reading = read(source, around, suffix, fresh=fresh)
     result = assemble(reading)
-    text = _snapshot(reading)
+    text = _snapshot(reading) if fresh else ""
     reading.faults.check()
     assert result is not None  # noqa: S101 - for the type checker: without faults there is one
     if fresh:
         _check_snapshot(text, reading, result)
+        if result.worker_num is not None and len(result.worker_num) > len(_TRIAL):
+            # A long word may make a name too long that was not with any number.
+            read(source, around, result.worker_num, fresh=True).faults.check()
     first = result.spec.candidates[0]
     return JobFile(
         base_name=reading.base_name,
@@ -161,22 +165,28 @@ def _snapshot(reading: Reading) -> str:
         TPU_NAME: reading.decided.get(TPU_NAME),
         ("tpu", "cloud"): cloud_of(reading),
     }
-    added: dict[Path_, str] = {
-        path: value
-        for path, value in wanted.items()
-        if value is not None and isinstance(tpu, Map) and path[-1] not in tpu
-    }
-    return snapshot_text(reading.source, reading.values, reading.decided, added, reading.faults)
+    added: dict[Path_, str] = {}
+    decided = dict(reading.decided)
+    for path, value in wanted.items():
+        if value is None or not isinstance(tpu, Map):
+            continue
+        if path[-1] not in tpu:
+            added[path] = value
+        elif is_null(tpu[str(path[-1])]):
+            decided[path] = value
+    return snapshot_text(reading.source, reading.values, decided, added, reading.faults)
 
 
 def _check_snapshot(text: str, reading: Reading, result: Assembled) -> None:
     """Make sure that the snapshot says what the file says: it is all that a resume has."""
-    again = read(parse_source(text, reading.source.path), reading.around, None, fresh=False)
-    repeated = assemble(again)
-    if again.faults or repeated is None or repeated.spec != result.spec:
-        reading.faults.add(
-            (),
-            "its aliases tie values together that differ in the job's own copy of the file: "
-            "write out what stands behind `*` and `<<`",
+    source = reading.source
+    try:
+        again = _assemble(parse_source(text, source.path), reading.around, None, fresh=False).spec
+    except ConfigError:
+        again = None
+    if again != result.spec:
+        message = (
+            "the job's own copy of this file would not say the same, as aliases or `?` keys tie "
+            "its values together: write them out"
         )
-        reading.faults.check()
+        raise ConfigError([Fault(source.path, 0, 0, "", message)])

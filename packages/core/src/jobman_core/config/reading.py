@@ -10,7 +10,7 @@ import attrs
 
 from jobman_core.config.faults import Faults, meant
 from jobman_core.config.interpolate import NAME, TPU_NAME, Interpolation, any_index
-from jobman_core.config.nodes import Map, Node, Path_, Scalar, scalars, short
+from jobman_core.config.nodes import Map, Node, Path_, Scalar, is_null, scalars, short
 from jobman_core.config.sections import (
     CORE_SECTIONS,
     MAIL_SECTION,
@@ -27,9 +27,10 @@ from jobman_core.config.values import name as read_name
 from jobman_core.interfaces.backend import Backend, NoConfig
 
 #: Kinds of backends that a top-level section may be named after.
-SECTION_KINDS: Final = ("environment", "storage", "session", "cloud", "notifier")
+SECTION_KINDS: Final = ("environment", "storage", "session", "notifier")
 #: Node names have at most 63 characters, and a generation (``-g12345``) takes some of them.
 _LONGEST_TPU_NAME: Final = 56
+_NOTHING: Final = Scalar("", null=True)
 _TASKS: Final = ("job", "queue", "config")
 
 
@@ -39,6 +40,8 @@ class Reading:
 
     source: Source
     around: Surroundings
+    #: It is a user's file, not a snapshot: what it names must exist.
+    fresh: bool
     faults: Faults
     values: Interpolation
     tree: Map
@@ -90,7 +93,7 @@ def read(source: Source, around: Surroundings, suffix: str | None, *, fresh: boo
         faults=faults,
         fresh=fresh,
     )
-    return Reading(source, around, faults, values, tree, *names, decided)
+    return Reading(source, around, fresh, faults, values, tree, *names, decided)
 
 
 def tpu_name_of(name: str) -> str:
@@ -123,7 +126,7 @@ def _keys(around: Surroundings, kind: object) -> Iterator[tuple[str, ...]]:
     yield from keys_of_kind(TpuOptions, kind, ("tpu",))
     for name, (_, cls) in PLUGIN_SECTIONS.items():
         yield from keys_of_kind(cls, kind, (name,))
-    for backend_kind in SECTION_KINDS:
+    for backend_kind in (*SECTION_KINDS, "cloud"):
         for name in around.plugins.names(backend_kind):
             cls = around.plugins.get(backend_kind, name, Backend).Config
             if cls is NoConfig:
@@ -152,7 +155,7 @@ def _base_names(root: Map, values: Interpolation, faults: Faults) -> tuple[str, 
 
 def _names_tpu(root: Map) -> bool:
     tpu = root.get(TPU_NAME[0])
-    return isinstance(tpu, Map) and TPU_NAME[1] in tpu
+    return isinstance(tpu, Map) and not is_null(tpu.get(TPU_NAME[1], _NOTHING))
 
 
 def _name(path: Path_, value: Node, faults: Faults) -> str:

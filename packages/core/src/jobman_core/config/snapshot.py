@@ -44,6 +44,9 @@ def snapshot_text(
         else:
             continue
         span = (scalar.start, scalar.end)
+        if scalar.start == scalar.end:
+            # An empty value begins right behind its colon.
+            new = f" {new}"
         if scalar.block and not new.startswith(scalar.block):
             new += "\n"
         if edits.setdefault(span, new) != new:
@@ -122,9 +125,14 @@ def _insert(
     tpu = source.root.get(TPU_NAME[0])
     if not isinstance(tpu, Map) or tpu.span is None or not added:
         return text
-    moved = sum(len(new) - (end - start) for (start, end), new in edits.items() if end <= tpu.span)
-    at = tpu.span + moved
-    column = tpu.span - (source.text.rfind("\n", 0, tpu.span) + 1)
-    after = ", " if tpu.flow else "\n" + " " * column
+    at = tpu.span
+    after = ", "
+    if not tpu.flow:
+        start = source.text.rfind("\n", 0, at) + 1
+        # Where the line's text begins: before the `?` that a key may be written with.
+        at = start + len(source.text[start:at]) - len(source.text[start:at].lstrip(" "))
+        after = "\n" + " " * (at - start)
+    moved = sum(len(new) - (end - start) for (start, end), new in edits.items() if end <= at)
+    at += moved
     keys = "".join(f"{path[-1]}: {quote(value)}{after}" for path, value in added.items())
     return text[:at] + keys + text[at:]

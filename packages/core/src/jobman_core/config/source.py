@@ -34,6 +34,7 @@ _DEEPEST: Final = 40
 _EXPANSION: Final = 300_000
 _TEXT_A_NODE: Final = 32
 _ANCHOR: Final = re.compile(r"&\S+\s+")
+_COLON: Final = re.compile(r"\s*:")
 _MERGE: Final = "<<"
 _BAD_TEXT: Final = re.compile("[\0\ud800-\udfff]")
 #: What ruamel says, and what a person would.
@@ -87,6 +88,8 @@ class _Frame:
     node: Seq | Map
     anchor: str | None
     key: str | None = None
+    #: Where the text of the key ends.
+    key_end: int = 0
     #: The key could not be used: its value is read and dropped.
     void: bool = False
     weight: int = 1
@@ -250,6 +253,7 @@ class _Builder:
         if node.plain and key == _MERGE:
             map_[_MERGE] = node
         frame.key = key
+        frame.key_end = node.end
 
     def _open(self, node: Seq | Map, event: _Event) -> None:
         if event.ctag is not None:
@@ -305,8 +309,16 @@ class _Builder:
                 del frame.node[_MERGE]
                 self._merge(frame, node)
             else:
+                if isinstance(node, Scalar) and node.start == node.end:
+                    self._place_empty(node, frame.key_end)
                 frame.node[frame.key] = node
             frame.key = None
+
+    def _place_empty(self, node: Scalar, key_end: int) -> None:
+        """Put a value that is not there behind its colon; ruamel has it at what comes next."""
+        colon = _COLON.match(self.text, key_end)
+        if colon is not None:
+            node.start = node.end = colon.end()
 
     def _merge(self, frame: _Frame, node: Node) -> None:
         maps = node if isinstance(node, Seq) else [node]

@@ -264,7 +264,8 @@ def pairs(node: object) -> dict[str, str]:
     def read(item: object) -> tuple[str, str]:
         name, sign, value = text(item).partition("=")
         if not name or not sign:
-            raise WrongValueError(f"it must be KEY=VALUE, not {what(item)}")
+            # What stands there may be a secret.
+            raise WrongValueError("it must be KEY=VALUE: write the name, =, and the value")
         return name, value
 
     return dict(each(enumerate(node), read))

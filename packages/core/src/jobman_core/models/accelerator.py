@@ -19,7 +19,9 @@ FAMILIES: Final = {
     "v6e": (True, "v2-alpha-tpuv6e"),
 }
 _ALIASES: Final = {"v5e": "v5litepod"}
+#: Slices of so many chips are one machine; larger ones have machines of four chips.
 _ONE_HOST_CHIPS: Final = (1, 4, 8)
+_MANY_HOSTS_FROM: Final = 16
 
 
 @attrs.frozen
@@ -45,8 +47,9 @@ class Accelerator:
             raise ValueError(msg)
         count = int(match[2])
         if FAMILIES[family][0]:
-            if count not in _ONE_HOST_CHIPS and (count < 16 or count % 4):
-                msg = f"unknown accelerator {text!r}: {family} comes in 1, 4, 8 and multiples of 4 from 16"
+            if count not in _ONE_HOST_CHIPS and (count < _MANY_HOSTS_FROM or count % 4):
+                sizes = f"1, 4, 8 and multiples of 4 from {_MANY_HOSTS_FROM}"
+                msg = f"unknown accelerator {text!r}: {family} comes in {sizes}"
                 raise ValueError(msg)
         elif count % 8:
             msg = f"unknown accelerator {text!r}: {family} comes in multiples of 8"

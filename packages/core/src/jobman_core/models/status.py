@@ -98,8 +98,9 @@ def _without_attempt(facts: JobFacts, slice_: Slice | None) -> tuple[JobStatus, 
             return JobStatus.IDLE, job.step_reason
         return JobStatus.PREPARING, job.step_reason
     if driven and job.desired is Desired.RUNNING:
-        if facts.slice is not None and facts.slice.lost_at is not None and job.step is not Step.ACQUIRE:
-            return JobStatus.PREEMPTED, f"slice {facts.slice.identity.name} was lost"
+        last = facts.slice
+        if last is not None and last.lost_at is not None and job.step is not Step.ACQUIRE:
+            return JobStatus.PREEMPTED, f"slice {last.identity.name} was lost"
         return JobStatus.QUEUEING, job.step_reason
     if slice_ is not None and not slice_.withdrawn:
         return JobStatus.QUEUEING, f"slice {slice_.identity.name} is {slice_.state}"

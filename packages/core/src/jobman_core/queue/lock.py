@@ -1,8 +1,15 @@
 """Locks on files, so that one process does what ten are about to do: nobody waits for them long."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Final
+
+from jobman_core.clock import Clock
+
+#: Seconds between two tries.
+_RETRY: Final = 0.1
 
 
 @contextmanager
@@ -25,3 +32,20 @@ def try_lock(path: Path) -> Iterator[bool]:
             yield True
         finally:
             portalocker.unlock(file)
+
+
+@asynccontextmanager
+async def locked(path: Path, clock: Clock, *, patience: float) -> AsyncIterator[bool]:
+    """Take a lock, trying again for so many seconds; yields whether it was taken.
+
+    Raises:
+        OSError: the file cannot be made.
+    """
+    for left in reversed(range(1 + round(patience / _RETRY))):
+        with ExitStack() as stack:
+            if await asyncio.to_thread(stack.enter_context, try_lock(path)):
+                yield True
+                return
+        if left:
+            await clock.sleep(_RETRY)
+    yield False

@@ -3,9 +3,8 @@
 import asyncio
 import hashlib
 import logging
-import shutil
 from collections.abc import AsyncIterator, Callable
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -18,20 +17,16 @@ from jobman_core.home import Home
 from jobman_core.interfaces.store import Store
 from jobman_core.models.queue import Queue
 from jobman_core.models.task import QueueDefinition
-from jobman_core.queue import state_file
-from jobman_core.queue.lock import try_lock
+from jobman_core.queue import state_file, v3_state
+from jobman_core.queue.lock import locked
+from jobman_core.queue.mirror import Mirror
 
 _log = logging.getLogger(__name__)
 
-#: Seconds that the state file may be behind, and how often its own cost that may be.
-_BEHIND: Final = 2.0
-_COSTS: Final = 10.0
 #: A file that changed so lately may change again without its times showing it.
 _UNSETTLED: Final = timedelta(seconds=2)
-#: Seconds between two tries for a lock, and after which to go on without it.
-_RETRY: Final = 0.1
-_PARSE_PATIENCE: Final = 120.0
-_MIRROR_PATIENCE: Final = 5.0
+#: Seconds after which to parse a file even while another seems to.
+_PATIENCE: Final = 120.0
 
 
 @attrs.frozen
@@ -77,8 +72,7 @@ class QueueService:
         #: What paths as they are given lead to, links followed.
         self._real: dict[Path, Path] = {}
         self._seen: dict[str, _Signature] = {}
-        self._mirrored: dict[str, int] = {}
-        self._complaints: dict[str, str] = {}
+        self._mirror = Mirror(store, clock)
 
     async def open(self, path: Path) -> Queue:
         """Give a tasks file's queue, with the newest good definitions in force.
@@ -93,10 +87,10 @@ class QueueService:
         real = self._real[path] = await asyncio.to_thread(path.resolve)
         old = await self._refuse_others(real)
         if not await self._defined(real):
-            async with self._turn_to_parse(real, _PARSE_PATIENCE):
+            async with self._turn_to_parse(real, _PATIENCE):
                 if not await self._defined(real):
                     await self._begin(real, old=old)
-        queue = await self._catch_up(real, patience=_PARSE_PATIENCE)
+        queue = await self._catch_up(real, patience=_PATIENCE)
         await self.mirror(real, now=old)
         return queue
 
@@ -112,7 +106,7 @@ class QueueService:
         return await self._catch_up(await self._resolved(path), patience=0.0)
 
     async def mirror(self, path: Path, *, now: bool = False) -> None:
-        """Write the state file, if something changed since it was last written by anybody.
+        """Write the state file of a tasks file, if something changed.
 
         It may be behind by two seconds, or ten times what its last writing cost. What goes wrong is
         logged: a view that cannot be written ends nobody's work.
@@ -121,19 +115,8 @@ class QueueService:
             path: the tasks file.
             now: write what changed at once, and wait a little for others who write.
         """
-        path = await self._resolved(path)
-        queue = await self._store.queue(str(path))
-        if self._mirrored.get(queue.path) == queue.changes:
-            return
-        target = state_file.path_of(path)
-        patience = _MIRROR_PATIENCE if now else 0.0
-        try:
-            async with self._locked(state_file.lock_of(target), patience) as locked:
-                if locked:
-                    await self._write(queue, target, now=now)
-        except OSError as error:
-            why = error.strerror or error
-            self._complain(queue.path, f"{target} cannot be written ({why}): check its folder")
+        queue = await self._store.queue(str(await self._resolved(path)))
+        await self._mirror.write(queue, now=now)
 
     # -- reading the tasks file ------------------------------------------------------------
 
@@ -218,7 +201,7 @@ class QueueService:
         settled = age > _UNSETTLED.total_seconds()
         return _Look(signature if settled else None, content_hash)
 
-    # -- the state file --------------------------------------------------------------------
+    # -- the state file that is there -------------------------------------------------------
 
     async def _refuse_others(self, path: Path) -> bool:
         """Refuse a file that another home works on; tells whether its state file is not ours."""
@@ -242,86 +225,19 @@ class QueueService:
         """Take over what v3 left."""
         limits = {task.id: task.max_retries for task in definition.tasks}
         target = state_file.path_of(path)
-        found = await asyncio.to_thread(state_file.read_v3, target, limits)
+        found = await asyncio.to_thread(v3_state.read, target, limits)
         if found is None:
             return
         for note in found.notes:
             _log.warning("%s: %s", target, note)
         await self._store.import_state(str(path), found.counters, found.history)
 
-    async def _write(self, queue: Queue, target: Path, *, now: bool) -> None:
-        home = await self._store.home_id()
-        head = await asyncio.to_thread(state_file.read_head, target)
-        if head is not None and head.home != home:
-            self._complain(
-                queue.path,
-                f"{target} belongs to another home (id {head.home}): two homes must not share "
-                "a tasks file",
-            )
-            return
-        if head is not None and head.change == queue.changes:
-            self._mirrored[queue.path] = queue.changes
-            return
-        if not now and head is not None and self._too_soon(head):
-            return
-        began = self._clock.monotonic()
-        tasks = await self._store.tasks(queue.path)
-        history = await self._store.history(queue.path)
-
-        def put() -> None:
-            if head is None and target.exists():
-                # One of v3's: what was taken over of it may not be all that was in it.
-                shutil.copy2(target, target.with_name(f"{target.name}.v3"))
-            body = state_file.render_tasks(tasks, history)
-            cost = self._clock.monotonic() - began
-            new = state_file.Head(home, queue.changes, self._clock.now(), cost)
-            state_file.write(target, state_file.render_head(new, Path(queue.path).name) + body)
-
-        await _to_the_end(put)
-        self._mirrored[queue.path] = queue.changes
-        self._complaints.pop(queue.path, None)
-
-    def _too_soon(self, head: state_file.Head) -> bool:
-        if head.written is None:
-            return False
-        age = (self._clock.now() - head.written).total_seconds()
-        return 0 <= age < max(_BEHIND, _COSTS * head.cost)
-
-    def _complain(self, path: str, text: str) -> None:
-        """Log what is wrong with a state file, once."""
-        if self._complaints.get(path) != text:
-            self._complaints[path] = text
-            _log.warning(text)
-
     @asynccontextmanager
     async def _turn_to_parse(self, path: Path, patience: float) -> AsyncIterator[bool]:
         """See to it that of ten workers one parses a new version, while the others go on."""
         name = f"parse-{_digest(str(path).encode('utf-8', 'surrogateescape'))[:16]}.lock"
-        async with self._locked(self._home.state / name, patience) as locked:
-            yield locked
-
-    @asynccontextmanager
-    async def _locked(self, path: Path, patience: float) -> AsyncIterator[bool]:
-        """Take a lock, trying again for so many seconds."""
-        tries = 1 + round(patience / _RETRY)
-        for left in reversed(range(tries)):
-            with ExitStack() as stack:
-                if await asyncio.to_thread(stack.enter_context, try_lock(path)):
-                    yield True
-                    return
-            if left:
-                await self._clock.sleep(_RETRY)
-        yield False
-
-
-async def _to_the_end(work: Callable[[], None]) -> None:
-    """Do work in a thread; who is cancelled waits for it, so that its lock is not given back."""
-    working = asyncio.ensure_future(asyncio.to_thread(work))
-    try:
-        await asyncio.shield(working)
-    except asyncio.CancelledError:
-        await asyncio.wait([working])
-        raise
+        async with locked(self._home.state / name, self._clock, patience=patience) as turn:
+            yield turn
 
 
 def _digest(data: bytes) -> str:

@@ -36,8 +36,8 @@ RESUME_BEFORE_END: Final = MOST
 
 #: Seconds that the agent waits for something to tell of.
 _WAIT: Final = 45.0
-#: Seconds for an answer that nobody waits for on the host; the host's lock is given up after 60.
-_ANSWER: Final = 75.0
+#: Seconds for an answer that nobody waits for on the host, where a lock is given up after 40.
+_ANSWER: Final = 55.0
 #: Seconds between two looks for output: at first, while it flows, while there is none.
 _QUIET_FIRST, _QUIET_FLOWING, _QUIET_IDLE = 0.2, 1.0, 2.0
 _RETRY_FIRST, _RETRY_MOST = 0.5, 5.0
@@ -46,11 +46,10 @@ _GOES_ON: Final = (HostState.LAUNCHING, HostState.RUNNING, HostState.SILENT)
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 #: Names that bash keeps for itself: what is exported under them does not reach a program.
-_BASH_OWN: Final = frozenset(
-    "_ BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_ARGV0 BASH_CMDS BASH_COMMAND "
-    "BASH_LINENO BASH_SOURCE BASH_SUBSHELL BASH_VERSINFO DIRSTACK EPOCHREALTIME EPOCHSECONDS EUID "
-    "FUNCNAME GROUPS HISTCMD LINENO OPTIND PIPESTATUS PPID RANDOM SECONDS SHELLOPTS SRANDOM "
-    "UID".split()
+_BASH_OWN: Final = re.compile(
+    "_|BASHOPTS|BASHPID|BASH_(ALIASES|ARGC|ARGV|ARGV0|CMDS|COMMAND|LINENO|SOURCE|SUBSHELL|VERSINFO)"
+    "|DIRSTACK|EPOCHREALTIME|EPOCHSECONDS|EUID|FUNCNAME|GROUPS|HISTCMD|LINENO|OPTIND|PIPESTATUS"
+    "|PPID|RANDOM|SECONDS|SHELLOPTS|SRANDOM|UID"
 )
 
 
@@ -110,9 +109,7 @@ class AgentRunner(Runner):
 
     async def poll(self, attempt: AttemptRef) -> Mapping[int, HostReport]:
         """Ask every host at once what it knows of an attempt."""
-        results = await on_each(
-            self._chosen(attempt), lambda host: self._look(host, attempt.token, 0, 0, 0, 0)
-        )
+        results = await on_each(self._chosen(attempt), lambda host: self._look(host, attempt.token))
         return {
             index: _silent(index, 0, result) if isinstance(result, JobmanError) else result
             for index, result in results.items()
@@ -180,13 +177,15 @@ class AgentRunner(Runner):
     def _chosen(self, attempt: AttemptRef) -> list[Host]:
         return [self._hosts[index] for index in attempt.hosts]
 
-    async def _follow_host(self, host: Host, token: str, offset: int) -> AsyncGenerator[HostReport, None]:
+    async def _follow_host(
+        self, host: Host, token: str, offset: int
+    ) -> AsyncGenerator[HostReport, None]:
         """Yield one host's reports, until it has ended and all its output up to then was given."""
         quiet, retry = _QUIET_FIRST, _RETRY_FIRST
         end: int | None = None
         while True:
             try:
-                report = await self._look(host, token, offset, MOST, _WAIT, quiet)
+                report = await self._look(host, token, offset, most=MOST, wait=_WAIT, quiet=quiet)
             except (HostUnreachableError, CommandFailedError) as error:
                 yield _silent(host.index, offset, error)
                 await self._clock.sleep(self._clock.jitter(retry))
@@ -205,12 +204,17 @@ class AgentRunner(Runner):
             quiet = min(quiet * 1.5, _QUIET_FLOWING if report.data else _QUIET_IDLE)
 
     async def _look(
-        self, host: Host, token: str, offset: int, most: int, wait: float, quiet: float
+        self,
+        host: Host,
+        token: str,
+        offset: int = 0,
+        *,
+        most: int = 0,
+        wait: float = 0,
+        quiet: float = 0,
     ) -> HostReport:
         details = (str(offset), str(most), _milliseconds(wait), _milliseconds(quiet))
-        answer = await self._ask(
-            host, "poll", token, details, limit=wait + _ANSWER, transient=True
-        )
+        answer = await self._ask(host, "poll", token, details, limit=wait + _ANSWER, transient=True)
         state, code, size, _, length = answer.fields
         if len(answer.data) < int(length):
             raise HostUnreachableError("the answer was cut off: its output is asked for again")
@@ -280,7 +284,7 @@ def _content(plan: LaunchPlan, index: int) -> tuple[bytes, bytes, bytes, bytes]:
     """Give script, environment, argv and standard input, as the agent reads them."""
     env = {**plan.command.env, **plan.host_env.get(index, {})}
     for name in env:
-        if not _NAME.fullmatch(name) or name in _BASH_OWN or name.startswith("_jobman"):
+        if not _NAME.fullmatch(name) or _BASH_OWN.fullmatch(name) or name.startswith("_jobman"):
             raise InvalidInputError(
                 f"environment: {name!r} cannot be the name of a variable for a program: "
                 "use letters, digits and '_', and none of the shell's own"

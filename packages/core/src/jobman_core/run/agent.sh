@@ -262,7 +262,7 @@ lock_host() {
     mkdir -p "$base/attempts" && true > "$base/lock" ||
         fail refused "cannot write below $base: is the disk of the host full?"
     exec 7> "$base/lock"
-    flock -w 60 7 || fail refused "another launch on this host takes too long"
+    flock -w 40 7 || fail refused "another launch on this host takes too long"
 }
 
 check_epoch() { # EPOCH

@@ -279,7 +279,7 @@ class AttemptRun:
             return outcome
         await self._drain()
         judged = self._judged()
-        if judged is None or (judged.cause != Cause.EXITED and outcome.cause != judged.cause):
+        if judged is None or judged.cause not in {Cause.EXITED, outcome.cause}:
             return outcome
         return self._verdict_on_exit(judged) if judged.cause == Cause.EXITED else judged
 
@@ -314,9 +314,7 @@ class AttemptRun:
     async def _replace_slice(self) -> None:
         """Give back a slice whose hosts stay silent: its absence is the proof that is left."""
         self._ctx.journal.tpu(f"gives back {self._watch.slice.identity.name}: its hosts are silent")
-        self._watch.slice = await self._slices.give_back(
-            self._watch.slice, self._ctx.clock.sleep
-        )
+        self._watch.slice = await self._slices.give_back(self._watch.slice, self._ctx.clock.sleep)
 
     async def _drain(self) -> None:
         """Fetch what the programs had said before they ended; what cannot be had is let go."""

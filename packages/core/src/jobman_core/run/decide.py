@@ -81,7 +81,8 @@ def judge(
         return Outcome(OutcomeKind.FAILED, Cause.EXITED, (first, *others), detail)
     if lost:
         host, how = next(iter(lost.items()))
-        return Outcome(OutcomeKind.INTERRUPTED, Cause.HOST_LOST, tuple(records), f"host {host}: {how}")
+        detail = f"host {host}: {how}"
+        return Outcome(OutcomeKind.INTERRUPTED, Cause.HOST_LOST, tuple(records), detail)
     if len(records) == expected:
         return Outcome(OutcomeKind.SUCCEEDED, Cause.EXITED, tuple(records), "exit 0")
     return None

@@ -10,6 +10,7 @@ from jobman_core.models.attempt import Attempt
 from jobman_core.models.job import Step
 from jobman_core.models.outcome import Cause, Outcome, OutcomeKind
 from jobman_core.models.slice import Slice
+from jobman_core.models.task import TaskStatus
 from jobman_core.run.attempt import AttemptRun
 from jobman_core.run.context import JobContext
 from jobman_core.run.decide import back_off
@@ -56,8 +57,17 @@ class Drive:
         what = f"task {attempt.task}" if attempt.task else "the command"
         said = f"{outcome.kind} ({outcome.detail or outcome.cause})"
         ctx.journal.queue(f"{what}, attempt {attempt.number}: {said}")
+        await self.tell_task(attempt, TaskStatus.RUNNING)
         await self._slow_down(outcome)
         return outcome, run.slice
+
+    async def tell_task(self, attempt: Attempt, old: TaskStatus) -> None:
+        """Tell plugins that an attempt changed its task's status."""
+        if attempt.queue is None or attempt.task is None:
+            return
+        task = await self.ctx.store.task(attempt.queue, attempt.task)
+        if task.status is not old:
+            await self.ctx.plugins.tell("jobman_task_changed", task=task, old=old, new=task.status)
 
     async def while_held(self, slice_: Slice, body: Coroutine[Any, Any, _T]) -> _T:
         """Do something on a slice for as long as it is there and the job is wanted.
@@ -89,9 +99,7 @@ class Drive:
         ctx = self.ctx
         while True:
             try:
-                await ctx.store.end_attempt(
-                    ctx.lease, attempt.token, outcome, now=ctx.clock.now()
-                )
+                await ctx.store.end_attempt(ctx.lease, attempt.token, outcome, now=ctx.clock.now())
             except StoreError as error:
                 ctx.journal.job(f"an outcome waits to be written: {error}")
                 await ctx.clock.sleep(STORE_EVERY)

@@ -34,24 +34,22 @@ async def on_each(
 
 
 def first_error(results: Mapping[int, _T | JobmanError]) -> JobmanError | None:
-    """Give the error of the lowest host that has one, of its own kind and naming all that failed."""
-    failed = {
-        index: result for index, result in results.items() if isinstance(result, JobmanError)
-    }
+    """Give the lowest failed host's error, of its own kind and naming all hosts that failed."""
+    failed = {index: result for index, result in results.items() if isinstance(result, JobmanError)}
     if not failed:
         return None
     lowest = min(failed)
     others = ", ".join(str(index) for index in sorted(failed) if index != lowest)
     also = f" (failed too: host {others})" if others else ""
     error = failed[lowest]
-    named = type(error)(f"host {lowest}: {error}{also}")
+    name = f"host {lowest}"
+    said = str(error)
+    named = type(error)(f"{said if said.startswith(name) else f'{name}: {said}'}{also}")
     named.__cause__ = error
     return named
 
 
-async def on_all(
-    hosts: Iterable[Host], action: Callable[[Host], Awaitable[_T]]
-) -> dict[int, _T]:
+async def on_all(hosts: Iterable[Host], action: Callable[[Host], Awaitable[_T]]) -> dict[int, _T]:
     """Do something on all hosts at once; all have answered or failed when this returns.
 
     Raises:

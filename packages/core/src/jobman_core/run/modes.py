@@ -8,6 +8,7 @@ from jobman_core.models.attempt import Attempt
 from jobman_core.models.job import CommandMode, Ending, EndingKind, HoldMode, QueueMode, Step
 from jobman_core.models.outcome import OutcomeKind
 from jobman_core.models.slice import Offer, Slice
+from jobman_core.models.task import TaskStatus
 from jobman_core.run.decide import decide
 from jobman_core.run.drive import Drive
 from jobman_core.run.slices import LostError
@@ -92,6 +93,9 @@ async def _next_task(drive: Drive, slice_: Slice, mode: QueueMode) -> Attempt | 
             )
             if claim is not None:
                 ctx.journal.queue(f"claims task {claim.task.id}")
+                failed = claim.task.counters.fail_count > 0
+                old = TaskStatus.RETRY if failed else TaskStatus.PENDING
+                await drive.tell_task(claim.attempt, old)
                 return claim.attempt
             await drive.step(Step.IDLE, await _why_idle(drive, queue.path, offer, queue.problem))
             asked = await ctx.store.version()
@@ -110,12 +114,10 @@ async def _why_idle(drive: Drive, path: str, offer: Offer, problem: str) -> str:
         and demand.zone in (None, offer.zone)
     ]
     still_open = sum(demand.open for demand in fits)
-    if not fits:
-        why = f"waits for tasks: the queue has none for {offer.accelerator} in {offer.zone}"
-    elif still_open:
-        why = f"waits for tasks: {still_open} run elsewhere, wait for others, or are blocked"
+    if still_open:
+        why = f"waits for tasks: {still_open} are open, none of them ready for it"
     else:
-        why = "waits for tasks: all that fit are done or failed"
+        why = f"waits for tasks: none is open for {offer.accelerator} in {offer.zone}"
     return f"{why}; {problem}" if problem else why
 
 

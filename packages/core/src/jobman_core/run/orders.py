@@ -8,7 +8,9 @@ from typing import Final
 from jobman_core.errors import StoreError
 from jobman_core.interfaces.store import JobRecord
 from jobman_core.models.job import Desired
+from jobman_core.models.lease import Liveness
 from jobman_core.models.outcome import Cause
+from jobman_core.models.status import JobFacts, JobStatus, status_of
 from jobman_core.run.context import JobContext
 
 #: Seconds between two looks; a look where nothing changed costs one cheap question.
@@ -33,6 +35,7 @@ class Orders:
         self._ctx = ctx
         self.desired = record.job.desired
         self._asked: dict[str, str] = {}
+        self._status: JobStatus | None = None
         self._heard = asyncio.Condition()
 
     @contextlib.asynccontextmanager
@@ -99,3 +102,11 @@ class Orders:
             self.desired = record.job.desired
             self._asked = {a.token: a.end_cause for a in record.attempts if a.end_cause}
             self._heard.notify_all()
+        facts = JobFacts(
+            record.job, record.slice, record.withdrawing, record.attempts, Liveness.ALIVE
+        )
+        old, self._status = self._status, status_of(facts)[0]
+        if old is not self._status:
+            await self._ctx.plugins.tell(
+                "jobman_job_changed", job=record.job, old=old, new=self._status
+            )

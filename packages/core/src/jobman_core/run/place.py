@@ -9,7 +9,7 @@ LONGEST_WAIT: Final = 60.0
 
 
 def wait_after(refusal: Refusal) -> float:
-    """Give the seconds to leave a place alone: one at first, doubled each time, a minute at most."""
+    """Give the seconds to leave a place alone: one at first, doubled each time, at most 60."""
     return min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** (refusal.times - 1))
 
 

@@ -31,8 +31,9 @@ from jobman_core.run.place import place
 
 #: Seconds between two looks at a slice that is on its way in or out.
 LOOK_EVERY: Final = 0.5
-#: The same, once it has taken a while.
+#: The same, once there were so many.
 LOOK_EVERY_LATER: Final = 5.0
+_MANY_LOOKS: Final = 20
 #: How a generation stands on the books whose request was refused: nothing exists at the cloud.
 REFUSED: Final = "REFUSED"
 
@@ -81,7 +82,7 @@ class Slices:
             await self._ctx.guard()
             seen = await self._ctx.cloud.observe(current.identity)
             if isinstance(seen, Absent) and current.state == ASKED:
-                # A controller was lost between the books and the cloud: ask as if for the first time.
+                # A controller was lost between the books and the cloud: ask as if it were new.
                 current = attrs.evolve(current, state=REFUSED)
                 continue
             current = await self._note(current, seen)
@@ -98,7 +99,7 @@ class Slices:
             why = seen.why if isinstance(seen, Unknown) else current.detail
             await self._say(f"slice {current.identity.name} is {current.state}", why)
             looks += 1
-            await self._pause(LOOK_EVERY if looks < 20 else LOOK_EVERY_LATER)
+            await self._pause(_pace(looks))
 
     async def look(self, slice_: Slice) -> tuple[Slice, Observation]:
         """Look at a slice once, and write down what changed."""
@@ -134,7 +135,7 @@ class Slices:
             if isinstance(seen, Absent):
                 break
             looks += 1
-            await pause(LOOK_EVERY if looks < 20 else LOOK_EVERY_LATER)
+            await pause(_pace(looks))
         return await self._gone(slice_)
 
     async def _gone(self, slice_: Slice) -> Slice:
@@ -173,9 +174,7 @@ class Slices:
     async def _choose(self) -> Place:
         ctx = self._ctx
         while True:
-            context = PlaceContext(
-                ctx.spec.candidates, dict(self._refusals), ctx.clock.monotonic()
-            )
+            context = PlaceContext(ctx.spec.candidates, dict(self._refusals), ctx.clock.monotonic())
             judged = ctx.plugins.judge("jobman_place", context=context)
             answer = judged[1] if judged else place(context)
             if isinstance(answer, GiveUp):
@@ -309,6 +308,10 @@ class Watch:
             await pause(LOOK_EVERY)
             self.slice, self.seen = await self._slices.look(self.slice)
         return self.slice
+
+
+def _pace(looks: int) -> float:
+    return LOOK_EVERY if looks < _MANY_LOOKS else LOOK_EVERY_LATER
 
 
 def _words(request: SliceRequest) -> str:

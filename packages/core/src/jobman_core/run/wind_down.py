@@ -71,7 +71,7 @@ async def give_back(ctx: JobContext, slices: Iterable[Slice]) -> None:
 
     async def pause(seconds: float) -> None:
         if ctx.clock.monotonic() >= deadline:
-            msg = "withdrawing: the slice is not confirmed absent yet; whoever acts for it next goes on"
+            msg = "withdrawing: the slice is not confirmed absent yet; the next controller goes on"
             raise UnfinishedError(msg)
         await ctx.clock.sleep(seconds)
 

@@ -53,9 +53,7 @@ def _command_work(ctx: JobContext, attempt: Attempt) -> Work:
     prefix = log.name.removesuffix("_worker_0.log")
     # A file that was edited since may have no command any more: what runs can still be ended.
     mode = ctx.spec.work if isinstance(ctx.spec.work, CommandMode) else CommandMode("")
-    return Work(
-        ctx.job.name, mode.script, mode.workers, None, None, None, log.parent, prefix, None
-    )
+    return Work(ctx.job.name, mode.script, mode.workers, None, None, None, log.parent, prefix, None)
 
 
 def _task_work(task: Task, attempt: Attempt, folder: str, home: Home) -> Work:

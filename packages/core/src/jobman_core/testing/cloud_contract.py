@@ -48,7 +48,9 @@ class CloudContract:
     def cloud(self) -> Cloud:
         """Give a cloud without slices."""
 
-    def identity(self, *, generation: int = 1, job: str = "000001", zone: str = "") -> SliceIdentity:
+    def identity(
+        self, *, generation: int = 1, job: str = "000001", zone: str = ""
+    ) -> SliceIdentity:
         """Name a slice."""
         name = f"train-{job}-g{generation}"
         return SliceIdentity(name, zone or self.zone, "home-1", "ann", job, generation)

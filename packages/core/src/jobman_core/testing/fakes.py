@@ -77,9 +77,7 @@ class FakeClock:
             await asyncio.sleep(0)
             return
         future = asyncio.get_running_loop().create_future()
-        heapq.heappush(
-            self._sleepers, (self._elapsed + seconds, next(self._numbers), future)
-        )
+        heapq.heappush(self._sleepers, (self._elapsed + seconds, next(self._numbers), future))
         await future
 
     @property
@@ -454,6 +452,8 @@ class FakeCloud(Cloud):
             phase, state = SlicePhase.READY, "READY"
         else:
             phase, state = SlicePhase.PENDING, "CREATING"
-        infos = tuple(HostInfo(index, f"10.0.0.{index + 1}") for index in range(found.request.hosts))
+        infos = tuple(
+            HostInfo(index, f"10.0.0.{index + 1}") for index in range(found.request.hosts)
+        )
         hosts = infos if phase is SlicePhase.READY else ()
         return Present(phase, state, hosts, found.identity.labels)

@@ -145,7 +145,9 @@ class HostContract:
         await host.put(b"long and old", "file")
         await host.put(b"new", "file")
         assert (await host.run(Command(("cat", "file")), limit=LIMIT)).stdout == b"new"
-        assert (await host.run(Command(("sh", "-c", "ls -A | grep -c file")), limit=LIMIT)).stdout == b"1\n"
+        assert (
+            await host.run(Command(("sh", "-c", "ls -A | grep -c file")), limit=LIMIT)
+        ).stdout == b"1\n"
 
     async def test_put_into_a_file_is_refused(self, host: Host) -> None:
         await host.put(b"", "file")

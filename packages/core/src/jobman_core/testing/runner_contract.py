@@ -57,7 +57,7 @@ async def heard_until(
     runner: Runner, attempt: AttemptRef, enough: Callable[[HostReport], bool]
 ) -> HostReport:
     """Follow an attempt until a report is as wanted."""
-    async with aclosing(runner.follow(attempt, {})) as reports:  # type: ignore[type-var]
+    async with aclosing(runner.follow(attempt, {})) as reports:
         async for report in reports:
             if enough(report):
                 return report
@@ -131,9 +131,7 @@ class RunnerContract:
         report = (await runner.poll(attempt))[1]
         assert (report.size, report.code, report.data) == (5, 4, b"")
 
-    async def test_launching_again_does_nothing(
-        self, runner: Runner, attempt: AttemptRef
-    ) -> None:
+    async def test_launching_again_does_nothing(self, runner: Runner, attempt: AttemptRef) -> None:
         await runner.launch(attempt, plan("echo once"))
         first = await follow(runner, attempt)
         await runner.launch(attempt, plan("echo twice"))
@@ -194,9 +192,7 @@ class RunnerContract:
         await follow(runner, attempt)
         assert all(end.confirmed for end in (await runner.end(attempt, grace=GRACE)).values())
         reports = await runner.poll(attempt)
-        assert {(report.state, report.code) for report in reports.values()} == {
-            (HostState.DONE, 7)
-        }
+        assert {(report.state, report.code) for report in reports.values()} == {(HostState.DONE, 7)}
 
     async def test_whoever_follows_hears_of_an_end(
         self, make_runner: MakeRunner, attempt: AttemptRef
@@ -264,10 +260,10 @@ class ShellRunnerContract(RunnerContract):
         seen = dict(item.split("=", 1) for item in said[len(TRAPS) :] if "=" in item)
         assert {name: seen.get(name) for name in env} == env
 
-    async def test_the_script_is_a_file_as_it_stands(
-        self, runner: Runner, one: AttemptRef
-    ) -> None:
-        script = "cat <<'EOF'\n$(no) `no` \\ \"'\n  ä日🙂\nEOF\necho \"it's $((6*7))\" \\\n  'a;b'\n"
+    async def test_the_script_is_a_file_as_it_stands(self, runner: Runner, one: AttemptRef) -> None:
+        script = (
+            "cat <<'EOF'\n$(no) `no` \\ \"'\n  ä日🙂\nEOF\necho \"it's $((6*7))\" \\\n  'a;b'\n"
+        )
         await runner.launch(one, plan(script))
         expected = "$(no) `no` \\ \"'\n  ä日🙂\nit's 42 a;b\n"
         assert (await follow(runner, one))[0].output.decode() == expected
@@ -434,9 +430,7 @@ class ShellRunnerContract(RunnerContract):
         assert await states(runner, one) == {0: HostState.ENDED}
         assert (await follow(runner, other))[0].output == b"mine\n"
 
-    async def test_old_attempts_are_forgotten_but_for_the_last(
-        self, runner: Runner, hosts: Sequence[Host]
-    ) -> None:
+    async def test_old_attempts_are_forgotten_but_for_the_last(self, runner: Runner) -> None:
         for number in range(8):
             attempt = AttemptRef(f"many-{number}", 1, (0,))
             await runner.launch(attempt, plan(f"echo {number}"))

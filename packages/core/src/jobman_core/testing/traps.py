@@ -10,7 +10,7 @@ TRAPS: Final = (
     "  kept  spaces\t",
     "'single'",
     '"double"',
-    "it's \"both\"",
+    'it\'s "both"',
     "$HOME ${HOME} $(echo no) `echo no`",
     "\\ \\n \\\\ \\$",
     "*?[a-z]{a,b}~ ~/x",

@@ -80,6 +80,8 @@ class LocalCloud(Cloud):
     name = "local"
     Settings = LocalSettings
     default_zone: ClassVar[str | None] = "local"
+    #: A look is one small file.
+    look_every: ClassVar[float] = 1.0
 
     def __init__(self, context: Context) -> None:
         """Read the settings.

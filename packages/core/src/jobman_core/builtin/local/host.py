@@ -5,6 +5,7 @@ import os
 import secrets
 import sys
 import tempfile
+from asyncio.subprocess import PIPE
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Final
@@ -120,7 +121,9 @@ class LocalHost(Host):
         process = await asyncio.create_subprocess_exec(
             *("/bin/sh", "-c", _TRANSIENT, "sh", str(roots), str(self._slice / keeper.UP)),
             *(keeper.boot(), folder, *command.argv),
-            **_pipes(),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
             cwd=self.home,
             env=env,
             start_new_session=True,
@@ -176,10 +179,6 @@ class LocalHost(Host):
         return 128 - code
 
 
-def _pipes() -> dict[str, int]:
-    return dict.fromkeys(("stdin", "stdout", "stderr"), asyncio.subprocess.PIPE)
-
-
 def _content(file: IO[bytes]) -> bytes:
     file.seek(0)
     return file.read()
@@ -199,10 +198,10 @@ def _write(home: Path, path: str, content: bytes, mode: int) -> None:
         (home / folder).mkdir(mode=0o700, exist_ok=True)
     aside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
-        with open(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+        fd = os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with os.fdopen(fd, "wb") as file:
             file.write(content)
-            file.flush()
-            os.fchmod(file.fileno(), mode)
+            os.fchmod(fd, mode)
         aside.replace(target)
     finally:
         aside.unlink(missing_ok=True)

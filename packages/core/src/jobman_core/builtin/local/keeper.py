@@ -17,6 +17,8 @@ find nothing. Every signal goes through a pidfd whose start time was compared: a
 not in the tree is never signalled, also when process ids are used again.
 """
 
+# ruff: noqa: PTH108, PTH110, PTH118, PTH123, PTH208 - pathlib would cost each start 10 ms
+
 import os
 import signal
 import sys
@@ -46,7 +48,7 @@ _WAKE = (signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM, signal.SIGINT, signal.S
 
 def boot() -> str:
     """Give the beginning of this boot's id: process ids mean nothing over a reboot."""
-    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:  # noqa: PTH123 - pathlib costs a start 10 ms
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         return file.read(8)
 
 
@@ -97,13 +99,13 @@ def below(root: int) -> list[Process]:
 
 
 def carrying(entry: bytes) -> list[Process]:
-    """Give all living processes that have this ``NAME=value`` in the environment they began with."""
+    """Give all living processes that have this ``NAME=value`` in the environment that they got."""
     wanted = b"\0" + entry + b"\0"
-    found = []
-    for pid in _pids():
-        if wanted in b"\0" + _read(f"/proc/{pid}/environ") and (stat := _stat(pid)) and stat[2]:
-            found.append((pid, stat[1]))
-    return found
+    return [
+        (pid, stat[1])
+        for pid in _pids()
+        if wanted in b"\0" + _read(f"/proc/{pid}/environ") and (stat := _stat(pid)) and stat[2]
+    ]
 
 
 def alive(process: Process) -> bool:
@@ -216,14 +218,14 @@ def _prctl(option: int, value: int) -> None:
 
 def _register(folder: str) -> str:
     """Leave the name of this process where whoever ends the slice looks."""
-    path = os.path.join(folder, ROOTS, name_of(myself()))  # noqa: PTH118 - see above
+    path = os.path.join(folder, ROOTS, name_of(myself()))
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
     return path
 
 
 def _forget(path: str) -> None:
     try:
-        os.unlink(path)  # noqa: PTH108 - see above
+        os.unlink(path)
     except FileNotFoundError:
         return  # the slice is gone, and its folder with it
 
@@ -265,7 +267,9 @@ def _start(folder: str, argv: list[str], identity: str) -> None:
         code = 126
         os.write(2, f"{error.strerror}: {argv[0]}\n".encode(errors="surrogateescape"))
     except OSError as error:
-        os.write(2, f"{error.strerror}: {error.filename or argv[0]}\n".encode(errors="surrogateescape"))
+        os.write(
+            2, f"{error.strerror}: {error.filename or argv[0]}\n".encode(errors="surrogateescape")
+        )
     finally:
         os._exit(code)
 
@@ -289,7 +293,7 @@ def _keep(guard: Process, folder: str, cwd: str, argv: list[str], tell: int) -> 
     _prctl(_PR_SET_PDEATHSIG, signal.SIGUSR1)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     mine = _register(folder)
-    if os.getppid() != guard[0] or not os.path.exists(os.path.join(folder, UP)):  # noqa: PTH110, PTH118 - see above
+    if os.getppid() != guard[0] or not os.path.exists(os.path.join(folder, UP)):
         return
     command = os.fork()
     if command == 0:
@@ -321,7 +325,7 @@ def _guard(folder: str, cwd: str, argv: list[str], tell: int) -> None:
         finally:
             os._exit(0)
     stat = _stat(keeper)
-    theirs = os.path.join(folder, ROOTS, name_of((keeper, stat[1] if stat else 0)))  # noqa: PTH118 - see above
+    theirs = os.path.join(folder, ROOTS, name_of((keeper, stat[1] if stat else 0)))
     os.close(tell)
     _let_go()
     more, status = _reap(keeper)

@@ -1,6 +1,7 @@
 """Jobs: from draft to deletion."""
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
 from sqlite3 import Row
 from typing import TypeVar
 
@@ -25,6 +26,8 @@ from jobman_core.models.lease import Lease
 #: A draft that has no name yet is out of the way of the unique names.
 _NAMELESS = Desired.CANCELLED
 _AUTO = "auto"
+#: After which a draft was given up.
+_LONGEST_DRAFT = timedelta(hours=1)
 _T = TypeVar("_T")
 
 _OVER = (Desired.CANCELLED, Desired.DELETED)
@@ -44,6 +47,8 @@ def find(tx: Tx, job: str) -> Row:
 
 def draft(tx: Tx, draft: JobDraft, fresh: Fresh) -> Job:
     """Take the next id and suffix."""
+    # Whoever made an older one has crashed, and nobody should lose the name to it.
+    tx.run(sql.DROP_DRAFTS, fresh.before(_LONGEST_DRAFT))
     word = draft.worker_num
     if word == _AUTO:
         word = _smallest_free(tx, draft.base_name)

@@ -25,7 +25,7 @@ def _file_system(path: Path, mounts: Path) -> str:
     best, kind = -1, ""
     for line in lines:
         fields = line.split()
-        if len(fields) < 3:  # noqa: PLR2004 - device, mount point, type
+        if len(fields) < 3:
             continue
         # Blanks in a mount point are written as octal escapes, see fstab(5).
         point = fields[1].replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\")

@@ -29,7 +29,7 @@ def job_number(job: str) -> int:
     Raises:
         NotFoundError: it is none.
     """
-    if not (job.isascii() and job.isdigit()) or len(job) > 15:  # noqa: PLR2004 - fits an INTEGER
+    if not (job.isascii() and job.isdigit()) or len(job) > 15:
         raise NotFoundError(f"no job {job!r}: `jobman list --all` shows all")
     return int(job)
 

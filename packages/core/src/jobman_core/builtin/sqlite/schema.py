@@ -44,6 +44,7 @@ _VERSION_1: Final[Step] = (
     ) {strict}""",
     """CREATE UNIQUE INDEX jobs_name ON jobs (name)
         WHERE desired NOT IN ('cancelled', 'deleted')""",
+    "CREATE INDEX jobs_drafts ON jobs (created_at) WHERE published = 0",
     """CREATE TABLE controllers (
         id TEXT PRIMARY KEY,
         machine TEXT NOT NULL,

@@ -20,6 +20,7 @@ NAMES_LIKE: Final = """
     WHERE name >= :low AND name < :high AND desired NOT IN ('cancelled', 'deleted')"""
 PUBLISH_JOB: Final = """
     UPDATE jobs SET published = 1, spec_hash = ? WHERE id = ? AND published = 0"""
+DROP_DRAFTS: Final = "DELETE FROM jobs WHERE published = 0 AND created_at < ?"
 DISCARD_JOB: Final = "DELETE FROM jobs WHERE id = ? AND published = 0"
 ANY_JOB: Final = "SELECT * FROM jobs WHERE id = ?"
 JOB: Final = "SELECT * FROM jobs WHERE id = ? AND published = 1"
@@ -111,11 +112,9 @@ ALL_LIVE_ATTEMPTS: Final = (
 )
 ATTEMPTS_OF_JOB: Final = _ATTEMPTS + " WHERE a.job = ? ORDER BY a.id"
 ATTEMPTS_OF_TASK: Final = _ATTEMPTS + " WHERE q.path = ? AND t.task = ? ORDER BY a.id"
+_IN_QUEUE: Final = " WHERE t.queue = (SELECT id FROM queues WHERE path = ?)"
 ATTEMPTS_OF_QUEUE: Final = (
-    _ATTEMPTS
-    + """
-    WHERE a.task IN (SELECT id FROM tasks WHERE queue = (SELECT id FROM queues WHERE path = ?))
-    ORDER BY a.id"""
+    _ATTEMPTS.replace("LEFT JOIN tasks", "JOIN tasks") + _IN_QUEUE + " ORDER BY a.id"
 )
 SAVE_ATTEMPT: Final = """
     UPDATE attempts SET hosts = ?, code = ?, started_at = ? WHERE token = ? AND ended_at IS NULL"""

@@ -294,4 +294,4 @@ class SqliteStore(Store):
 
 
 def _fresh(now: datetime) -> Fresh:
-    return Fresh(stamp(now), lambda: uuid.uuid4().hex)
+    return Fresh(now, lambda: uuid.uuid4().hex)

@@ -3,7 +3,7 @@
 import pytest
 
 from jobman_core.errors import InvalidInputError, NotFoundError
-from jobman_core.interfaces.store import PastRun, Store
+from jobman_core.interfaces.store import Note, PastRun, Store
 from jobman_core.models.outcome import Cause, interrupted
 from jobman_core.models.task import Counters, TaskStatus
 from jobman_core.testing.store_contract.base import BaseContract
@@ -71,6 +71,16 @@ class DefinitionsContract(BaseContract):
         await scene.define(entry("a"), entry("b"))
         assert (await store.task(QUEUE, "a")).status is TaskStatus.DONE
 
+    async def test_a_removed_task_waits_for_nothing_any_more(
+        self, store: Store, scene: Scene
+    ) -> None:
+        await scene.define(entry("a"), entry("b", depends_on=("a",)))
+        await store.mark_done(QUEUE, "a", Note("task.marked_done", ""))
+        await scene.must_claim(await scene.worker(queue=QUEUE))
+        await store.reset(QUEUE, ["a"], Note("task.reset", ""))
+        await scene.define(entry("c"))
+        assert await scene.statuses() == {"c": "PENDING", "b": "RUNNING"}
+
     async def test_more_retries_revive_a_failed_task_and_fewer_end_it(
         self, store: Store, scene: Scene
     ) -> None:
@@ -135,6 +145,15 @@ class DefinitionsContract(BaseContract):
         assert (await store.task(QUEUE, "a")).status is TaskStatus.DONE
         await scene.define(entry("gone"))
         assert (await store.task(QUEUE, "gone")).status is TaskStatus.RETRY
+
+    async def test_a_v3_state_without_history_is_taken_over_once_too(
+        self, store: Store, scene: Scene
+    ) -> None:
+        await store.open_queue(QUEUE)
+        await store.import_state(QUEUE, {"a": Counters(done=True)}, {})
+        await store.import_state(QUEUE, {"a": Counters()}, {})
+        await scene.define(entry("a"))
+        assert await scene.statuses() == {"a": "DONE"}
 
     async def test_runs_of_v3_are_no_runs_of_this_homes_jobs(
         self, store: Store, scene: Scene

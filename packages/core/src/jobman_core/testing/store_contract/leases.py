@@ -123,3 +123,13 @@ class LeasesContract(BaseContract):
         new = await scene.lease(old.job, instead_of=old)
         await store.drop_lease(old)
         await store.check_lease(new)
+
+    async def test_who_takes_its_own_lease_again_goes_on_with_the_new_one(
+        self, store: Store, scene: Scene
+    ) -> None:
+        old = await scene.worker()
+        new = await store.take_lease(old.job, old.controller, instead_of=None)
+        assert new.epoch > old.epoch
+        await store.check_lease(new)
+        with pytest.raises(StaleLeaseError):
+            await store.check_lease(old)

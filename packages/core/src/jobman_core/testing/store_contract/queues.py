@@ -315,6 +315,19 @@ class QueuesContract(BaseContract):
         assert task.run_id != claim.attempt.run_id
         assert (await store.attempts(queue=QUEUE, task="a"))[-1].outcome == outcome
 
+    async def test_a_reset_that_ends_the_last_attempt_of_a_done_task_undoes_that(
+        self, store: Store, scene: Scene
+    ) -> None:
+        await scene.define(entry("a", max_jobs=2), entry("b", depends_on=("a",)))
+        one, two = await scene.worker(queue=QUEUE), await scene.worker(queue=QUEUE)
+        first, second = await scene.must_claim(one), await scene.must_claim(two)
+        await scene.end(one, first, SUCCEEDED)
+        assert await scene.statuses() == {"a": "DONE", "b": "PENDING"}
+        await scene.end(two, second, interrupted(Cause.RESET))
+        assert await scene.statuses() == {"a": "PENDING", "b": "WAITING"}
+        assert (await scene.must_claim(one)).task.id == "a"
+        assert (await scene.must_claim(two)).task.id == "a"
+
     async def test_a_task_can_be_called_done(self, store: Store, scene: Scene) -> None:
         await scene.define(entry("a", max_retries=1), entry("b", depends_on=("a",)))
         lease = await scene.worker(queue=QUEUE)
