@@ -77,7 +77,7 @@ async def cycles(store: SqliteStore, scene: Scene, count: int) -> float:
 
 async def main(sizes: list[int]) -> None:
     """Print the table."""
-    print(f"{processor()}, SQLite {sqlite3.sqlite_version}, Python {platform.python_version()}")  # noqa: T201
+    print(f"{processor()}, SQLite {sqlite3.sqlite_version}, Python {platform.python_version()}")
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         made = {size: await prepare(Path(folder) / str(size), size) for size in sizes}
         # In turns, so that a machine that is busy for a while is so for every size.
@@ -88,10 +88,10 @@ async def main(sizes: list[int]) -> None:
         for store, _, _ in made.values():
             await store.aclose()
     first = statistics.median(costs[sizes[0]])
-    print(f"{'tasks':>8}  {'define':>9}  {'claim + release':>15}  {'ratio':>5}")  # noqa: T201
+    print(f"{'tasks':>8}  {'define':>9}  {'claim + release':>15}  {'ratio':>5}")
     for size, (_, _, define) in made.items():
         cost = statistics.median(costs[size])
-        print(f"{size:>8}  {define:>7.2f} s  {cost:>12.2f} ms  {cost / first:>5.2f}")  # noqa: T201
+        print(f"{size:>8}  {define:>7.2f} s  {cost:>12.2f} ms  {cost / first:>5.2f}")
 
 
 if __name__ == "__main__":

@@ -44,12 +44,17 @@ JOBS = {
     "an unknown accelerator": (GOOD.replace("v4-32", "v9-32"), "v9-32"),
     "a host that the slice does not have": (GOOD + "  workers: [9]\n", "9"),
     "an empty file": ("", "empty"),
-    "a backend that is not installed": (GOOD.replace("cloud: local", "cloud: gcp\n  zone: z"), "jobman-gcp"),
+    "a backend that is not installed": (
+        GOOD.replace("cloud: local", "cloud: gcp\n  zone: z"),
+        "jobman-gcp",
+    ),
 }
 
 
 @pytest.mark.parametrize("what", JOBS)
-def test_a_bad_job_file_gives_one_line_errors_and_leaves_no_trace(tmp_path: Path, what: str) -> None:
+def test_a_bad_job_file_gives_one_line_errors_and_leaves_no_trace(
+    tmp_path: Path, what: str
+) -> None:
     text, expected = JOBS[what]
     assert_refused(tmp_path, {"job.yaml": text}, expected)
 
@@ -63,7 +68,10 @@ def test_every_fault_of_a_file_is_told_at_once(tmp_path: Path) -> None:
 TASK_FILES = {
     "a duplicate task id": (TASKS + "      - {id: one, run: echo}\n", "one"),
     "a dependency that does not exist": (TASKS + "        depends_on: onee\n", "onee"),
-    "a cycle": (TASKS + "        depends_on: two\n      - {id: two, run: x, depends_on: one}\n", "->"),
+    "a cycle": (
+        TASKS + "        depends_on: two\n      - {id: two, run: x, depends_on: one}\n",
+        "->",
+    ),
     "a host that the slice does not have": (TASKS + "        workers: [9]\n", "9"),
     "an unknown accelerator": (TASKS.replace("v4-8", "v9-8"), "v9-8"),
     "a misspelt key": (TASKS + "        max_jbos: 2\n", "max_jobs"),

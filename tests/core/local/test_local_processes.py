@@ -63,7 +63,7 @@ async def keepers(host: LocalHost, how: str, marker: Marker) -> tuple[int, int]:
     marker.until(1)
     guard = keeper.from_name(done.stdout.decode().strip())
     assert guard is not None
-    (inner,) = (pid for pid, _ in keeper.below(guard[0]) if parent(pid) == guard[0])
+    (inner,) = (pid for pid, _ in keeper.below(guard) if parent(pid) == guard[0])
     return guard[0], inner
 
 
@@ -337,7 +337,7 @@ def test_the_name_of_a_program_cannot_hide_it(tmp_path: Path) -> None:
     path.symlink_to("/bin/sleep")
     with subprocess.Popen([path, "86400"]) as child:
         try:
-            assert child.pid in [pid for pid, _ in keeper.below(os.getpid())]
+            assert child.pid in [pid for pid, _ in keeper.below(keeper.myself())]
         finally:
             child.kill()
 
@@ -354,7 +354,7 @@ def test_a_process_whose_main_thread_has_ended_still_lives() -> None:
             while "(zombie)" not in Path(f"/proc/{child.pid}/status").read_text():
                 assert time.monotonic() < deadline
                 time.sleep(0.01)
-            assert child.pid in [pid for pid, _ in keeper.below(os.getpid())]
+            assert child.pid in [pid for pid, _ in keeper.below(keeper.myself())]
         finally:
             child.kill()
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
@@ -112,6 +112,7 @@ def test_any_task_id_comes_back_as_it_was(name: str) -> None:
     assert found[name]["history"][0]["job_id"] == name
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_no_text_breaks_the_file(name: str) -> None:
     assert list(read(render([task(name)]))["tasks"]) == [name]
@@ -252,6 +253,7 @@ def test_a_file_that_is_no_state_file_is_one_clear_error(tmp_path: Path, content
         assert content.startswith(b"tasks: {a"), "only odd entries are passed over"
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=60))
 def test_no_content_gives_a_traceback(
     tmp_path_factory: pytest.TempPathFactory, content: bytes

@@ -30,6 +30,8 @@ from jobman_core.testing.runner_contract import (
     states,
 )
 
+pytestmark = pytest.mark.e2e
+
 ONE = AttemptRef("one-1", 1, (0,))
 
 
@@ -48,7 +50,6 @@ def own_machine(tmp_path: Path) -> HostFacts:
     )
 
 
-@pytest.mark.e2e
 class TestAgentOnMachinesOfTheirOwn(ShellRunnerContract):
     @pytest.fixture
     def hosts(self, tmp_path: Path) -> Sequence[Host]:
@@ -352,7 +353,7 @@ async def test_an_idle_poll_waits_and_does_not_spin(tmp_path: Path) -> None:
     await AgentRunner([host], SystemClock()).launch(ONE, plan("sleep 86400"))
     order = next(c for c in reversed(host.ran) if "launch" in c.argv)
     agent, boot = order.argv[1], order.argv[5]
-    argv = ("sh", agent, "poll", "n", ONE.token, boot, "0", "0", "4096", "1000", "500")
+    argv = ("sh", agent, "poll", "n", ONE.token, boot, "0", "0", "4096", "1000", "500", "500")
     env = {"PATH": f"{shims}:{os.environ['PATH']}"}
     done = await host.run(Command(argv, env=env, transient=True), limit=20)
     assert b"n state RUNNING - 0 0 0" in done.stdout

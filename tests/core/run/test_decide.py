@@ -4,7 +4,7 @@ import pytest
 
 from jobman_core.models.job import EndingKind, Loop
 from jobman_core.models.outcome import Cause, Outcome, OutcomeKind, interrupted
-from jobman_core.run.decide import Action, back_off, decide, judge
+from jobman_core.run.decide import back_off, decide, judge
 
 SUCCESS = Outcome(OutcomeKind.SUCCEEDED, Cause.EXITED)
 FAILURE = Outcome(OutcomeKind.FAILED, Cause.EXITED, (), "exit 1 on host 0")
@@ -60,6 +60,7 @@ def test_a_failure_that_is_on_record_counts_more_than_a_lost_host() -> None:
         (interrupted(Cause.PREEMPTED), Loop.NEVER, 0, EndingKind.PREEMPTED),
         (interrupted(Cause.PREEMPTED), Loop.RECOVER, 99, None),
         (interrupted(Cause.HOST_LOST), Loop.ALWAYS, 0, None),
+        (interrupted(Cause.STOPPED), Loop.NEVER, 0, None),
     ],
 )
 def test_the_rule_of_the_job_says_what_follows(
@@ -67,7 +68,6 @@ def test_the_rule_of_the_job_says_what_follows(
 ) -> None:
     decision = decide(outcome, loop, restarts=restarts, max_restarts=3)
     assert (decision.ending.kind if decision.ending else None) is ending
-    assert (decision.action is Action.END) == (ending is not None)
 
 
 def test_a_failure_is_followed_by_longer_and_longer_waits_up_to_a_minute() -> None:

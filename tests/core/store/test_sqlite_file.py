@@ -1,5 +1,7 @@
 """The file that the SQLite store keeps: made, shared, migrated, refused."""
 
+# ruff: noqa: ASYNC240 - nobody else waits for the loop of a test
+
 import asyncio
 import fcntl
 import sqlite3

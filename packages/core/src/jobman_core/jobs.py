@@ -170,7 +170,7 @@ class Jobs:
         running = record.job.desired is Desired.RUNNING
         if running and hub.liveness(record) is Liveness.ALIVE:
             return await self._done(job, "it runs already")
-        if running and record.job.ending and record.job.ending.kind is EndingKind.DONE:
+        if record.job.ending and record.job.ending.kind is EndingKind.DONE:
             return await self._done(job, f"it is done; `jobman reboot {job}` runs it again")
         if not running and (record.attempts or record.withdrawing):
             await self._carry_out(job)
@@ -194,7 +194,7 @@ class Jobs:
     async def bring_back(self, job: str) -> Done:
         """Do for one unattended job what is open: drive it on, or carry out the wish."""
         record = await self._hub.record(job)
-        if record.job.desired is Desired.RUNNING:
+        if not _unfinished(record):
             return await self.resume(job)
         await self._carry_out(record.job.id)
         return await self._done(record.job.id)
@@ -373,7 +373,7 @@ class Jobs:
 
 def _unfinished(record: JobRecord) -> bool:
     """Tell whether an order to end a job has not been carried out to the end."""
-    wanted = record.job.desired is Desired.RUNNING
+    wanted = record.job.desired is Desired.RUNNING and record.job.ending is None
     return not wanted and bool(record.attempts or record.withdrawing)
 
 

@@ -147,12 +147,8 @@ class Store(Backend):
         """Write down where the controller is; not synced, and nothing if it is no change."""
 
     @abstractmethod
-    async def set_ending(self, lease: Lease, ending: Ending) -> None:
-        """Write down how the job ended."""
-
-    @abstractmethod
-    async def count_restart(self, lease: Lease) -> int:
-        """Count one failure of the fixed command; gives the count."""
+    async def set_ending(self, lease: Lease, ending: Ending, *, give_back: bool = False) -> None:
+        """Write down how the job ended, and whether its slice is withdrawn with that (synced)."""
 
     # -- controllers and leases ------------------------------------------------------------
 
@@ -235,12 +231,29 @@ class Store(Backend):
 
     @abstractmethod
     async def end_attempt(
-        self, lease: Lease, token: str, outcome: Outcome, *, now: datetime
+        self,
+        lease: Lease,
+        token: str,
+        outcome: Outcome,
+        *,
+        now: datetime,
+        ending: Ending | None = None,
+        give_back: bool = False,
     ) -> None:
         """Record the outcome of an attempt, once, and release its task if it has one (synced).
 
         The task's counters become what ``policy.after`` says, dependants are unblocked or
-        blocked, and the events are written, in the same transaction.
+        blocked, and the events are written, in the same transaction. A failure of a job's command
+        counts as one restart; the ending is part of the transaction too, so that no crash comes
+        between an outcome and what follows from it.
+
+        Args:
+            lease: who says so.
+            token: the attempt.
+            outcome: how it ended.
+            now: when.
+            ending: of the job, where that outcome is also its end.
+            give_back: whether the job's slice is withdrawn with that.
 
         Raises:
             StaleLeaseError: also when the attempt has an outcome already.

@@ -105,6 +105,8 @@ class Unknown:
 Observation = Present | Absent | Unknown
 
 
+#: How a slice stands on the books that its cloud does not know any more.
+GONE: Final = "ABSENT"
 #: How a slice stands on the books until its cloud has said a word of its own.
 ASKED: Final = "REQUESTED"
 

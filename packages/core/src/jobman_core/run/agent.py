@@ -201,7 +201,7 @@ class AgentRunner(Runner):
                     return
             if report.size - offset > FAR_BEHIND:
                 offset = report.size - RESUME_BEFORE_END
-            quiet = min(quiet * 1.5, _QUIET_FLOWING if report.data else _QUIET_IDLE)
+            quiet = min(quiet * 1.5, _QUIET_FLOWING) if report.data else _QUIET_IDLE
 
     async def _look(
         self,
@@ -213,7 +213,8 @@ class AgentRunner(Runner):
         wait: float = 0,
         quiet: float = 0,
     ) -> HostReport:
-        details = (str(offset), str(most), _milliseconds(wait), _milliseconds(quiet))
+        times = (_milliseconds(seconds) for seconds in (wait, quiet, _QUIET_IDLE))
+        details = (str(offset), str(most), *times)
         answer = await self._ask(host, "poll", token, details, limit=wait + _ANSWER, transient=True)
         state, code, size, _, length = answer.fields
         if len(answer.data) < int(length):

@@ -4,12 +4,12 @@
 # Copied to ~/.jobman/agent-<hash> and called as
 #
 #   launch NONCE TOKEN BOOT_FILE OWN EPOCH CWD DEVICES LOCK_FILE SIZES… -- ENDER…   (content on stdin)
-#   poll   NONCE TOKEN BOOT_FILE OWN OFFSET MOST WAIT QUIET
+#   poll   NONCE TOKEN BOOT_FILE OWN OFFSET MOST WAIT QUIET IDLE
 #   end    NONCE TOKEN BOOT_FILE OWN EPOCH GRACE -- ENDER…
 #
 # An answer is an empty line, then "NONCE WORD FIELD…", then, for poll, so many raw bytes: noise of
 # login files before it, and any output after it, cannot be taken for something else. OWN is 1 on a
-# machine that is the slice's alone. WAIT, QUIET and GRACE are milliseconds.
+# machine that is the slice's alone. WAIT, QUIET, IDLE and GRACE are milliseconds.
 #
 # An attempt is the folder ~/.jobman/attempts/TOKEN:
 #   script env argv stdin  what to run; env and argv are separated by NUL, so values are only data
@@ -91,9 +91,9 @@ start_of() { # PID: sets start, empty if there is no such process
     start=${20}
 }
 
-seconds() { # MILLISECONDS, as flock and sleep want them
+seconds() { # MILLISECONDS: sets seconds, as flock and sleep want them
     _rest=00$(($1 % 1000))
-    printf '%s.%s' $(($1 / 1000)) "${_rest#"${_rest%???}"}"
+    seconds=$(($1 / 1000)).${_rest#"${_rest%???}"}
 }
 
 # -- what lives ---------------------------------------------------------------------------------
@@ -213,7 +213,8 @@ finish() { # FOLDER GRACE ENDER…: ends all that lives of an attempt; sets left
     _name=
     [ -r "$_at/keeper" ] && read -r _name < "$_at/keeper"
     if [ $# -gt 0 ] && [ -n "$_name" ]; then
-        _kept=$("$@" "$_name" "$(seconds "$_grace")") || _kept=1
+        seconds "$_grace"
+        _kept=$("$@" "$_name" "$seconds") || _kept=1
     fi
     if [ -e "$_at/pid" ] || [ -e "$_at/alive" ]; then
         end_members "$_at" "$_grace"
@@ -356,19 +357,21 @@ measure() { # sets size and fresh
 }
 
 wait_for_change() { # MILLISECONDS: returns 0 at once when the wrapper ends
+    seconds "$1"
     [ -r "$here/alive" ] || return 0
     exec 8< "$here/alive"
-    flock -s -w "$(seconds "$1")" 8
+    flock -s -w "$seconds" 8
     _changed=$?
     exec 8<&-
     return $_changed
 }
 
-poll() { # OFFSET MOST WAIT QUIET
+poll() { # OFFSET MOST WAIT QUIET IDLE: looks after QUIET, then ever more slowly up to IDLE
     offset=$1
     most=$2
     wait=$3
     quiet=$4
+    idle=$5
     [ "$quiet" -ge 50 ] || quiet=50
     waited=0
     look
@@ -383,11 +386,13 @@ poll() { # OFFSET MOST WAIT QUIET
         if wait_for_change $tick; then
             look
             # Its wrapper was killed: there is no lock to wait for.
-            [ "$state" = RUNNING ] && sleep "$(seconds "$tick")"
+            [ "$state" = RUNNING ] && sleep "$seconds"
         elif [ $state = LAUNCHING ]; then
             look
         fi
         waited=$((waited + tick))
+        quiet=$((quiet * 3 / 2))
+        [ $quiet -le "$idle" ] || quiet=$idle
         measure
     done
     look

@@ -5,7 +5,7 @@ import contextlib
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import attrs
 
@@ -14,7 +14,7 @@ from jobman_core.errors import CommandFailedError, HostUnreachableError, Unfinis
 from jobman_core.models.attempt import Attempt, AttemptRef, HostReport, HostState
 from jobman_core.models.job import Desired
 from jobman_core.models.outcome import Cause, Outcome, OutcomeKind, interrupted
-from jobman_core.models.slice import Slice, SlicePhase
+from jobman_core.models.slice import GONE, Slice, SlicePhase
 from jobman_core.models.task import Repo
 from jobman_core.run.checkout import checkout
 from jobman_core.run.context import JobContext
@@ -65,6 +65,8 @@ class AttemptRun:
         self._exits: dict[int, int | None] = {}
         self._lost: dict[int, str] = {}
         self._outputs: dict[int, OutputFile] = {}
+        #: Since when hosts do not answer.
+        self._silent: dict[int, float] = {}
 
     @property
     def slice(self) -> Slice:
@@ -110,20 +112,21 @@ class AttemptRun:
         body = asyncio.create_task(self._launch_and_follow(work))
         lost = asyncio.create_task(self._watch.lost())
         asked = asyncio.create_task(orders.end_of(self.attempt.token))
+        silent = asyncio.create_task(self._silent_too_long())
+        tasks: tuple[asyncio.Task[Any], ...] = (body, lost, asked, silent)
         try:
-            await asyncio.wait((body, lost, asked), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if body.done():
                 return body.result()
             if lost.done():
-                seen = lost.result()
-                vanished = seen.phase is SlicePhase.LOST and seen.state == "ABSENT"
-                cause = Cause.SLICE_GONE if vanished else Cause.PREEMPTED
-                return interrupted(cause, f"slice {seen.identity.name} is {seen.state}")
-            return interrupted(asked.result())
+                return _by_loss(None, lost.result())
+            if asked.done():
+                return interrupted(asked.result())
+            return silent.result()
         finally:
-            for task in (body, lost, asked):
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(body, lost, asked, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     # -- launch ----------------------------------------------------------------------------
 
@@ -205,13 +208,12 @@ class AttemptRun:
             await self._ctx.clock.sleep(RETRY_EVERY)
 
     async def _read(self, reports: AsyncGenerator[HostReport, None]) -> Outcome | None:
-        silent: dict[int, float] = {}
         async for report in reports:
             if report.state is HostState.SILENT:
-                outcome = self._hear_silence(report, silent)
-            else:
-                silent.pop(report.host, None)
-                outcome = self._hear(report) or self._verdict_on_running(report)
+                self._hear_silence(report)
+                continue
+            self._silent.pop(report.host, None)
+            outcome = self._hear(report) or self._verdict_on_running(report)
             if outcome is not None:
                 return outcome
             if self._outputs[report.host].stuck:
@@ -237,15 +239,21 @@ class AttemptRun:
                 pass
         return self._judged()
 
-    def _hear_silence(self, report: HostReport, silent: dict[int, float]) -> Outcome | None:
-        now = self._ctx.clock.monotonic()
-        if report.host not in silent:
-            silent[report.host] = now
+    def _hear_silence(self, report: HostReport) -> None:
+        if report.host not in self._silent:
+            self._silent[report.host] = self._ctx.clock.monotonic()
             self._ctx.journal.job(f"host {report.host} does not answer: {report.detail}")
         self._watch.look_now()
-        if now - silent[report.host] < self._ctx.spec.unreachable_timeout:
-            return None
-        return interrupted(Cause.UNREACHABLE, f"host {report.host}: {report.detail}")
+
+    async def _silent_too_long(self) -> Outcome:
+        """Return once a host has been silent under a READY node for longer than is allowed."""
+        clock, allowed = self._ctx.clock, self._ctx.spec.unreachable_timeout
+        while True:
+            await clock.sleep(min(RETRY_EVERY, allowed))
+            for host, since in self._silent.items():
+                if clock.monotonic() - since >= allowed:
+                    why = f"host {host} was silent for {allowed:g} s"
+                    return interrupted(Cause.UNREACHABLE, why)
 
     def _judged(self) -> Outcome | None:
         tails = {
@@ -270,8 +278,11 @@ class AttemptRun:
 
         A program that ended by itself on every host before it was told to keeps its own outcome.
         """
+        if outcome.cause == Cause.HOST_LOST:
+            # A host that knows nothing any more may be all that is seen of a slice's end.
+            self._watch.slice, _ = await self._slices.look(self._watch.slice)
         if self._watch.slice.phase is SlicePhase.LOST:
-            return outcome
+            return _by_loss(outcome, self._watch.slice)
         if outcome.cause == Cause.UNREACHABLE:
             await self._replace_slice()
             return outcome
@@ -363,6 +374,14 @@ class AttemptRun:
             part.replace(work.meta)
         except OSError as error:
             self._ctx.journal.job(f"{work.meta} cannot be written: {error.strerror}")
+
+
+def _by_loss(outcome: Outcome | None, slice_: Slice) -> Outcome:
+    """Give the outcome where the slice is lost: what is on record, else that loss."""
+    if outcome is not None and outcome.cause != Cause.HOST_LOST:
+        return outcome
+    cause = Cause.SLICE_GONE if slice_.state == GONE else Cause.PREEMPTED
+    return interrupted(cause, f"slice {slice_.identity.name} is {slice_.state}")
 
 
 def meta_text(work: Work, attempt: Attempt, slice_: Slice, outcome: Outcome | None) -> str:

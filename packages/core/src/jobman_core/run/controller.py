@@ -17,14 +17,15 @@ from jobman_core.errors import (
 )
 from jobman_core.interfaces.host import Host
 from jobman_core.interfaces.store import JobRecord
-from jobman_core.models.job import Ending, EndingKind, Loop, OnEnd, QueueMode, Step
+from jobman_core.models.job import Ending, EndingKind, Loop, Step
 from jobman_core.models.outcome import Cause
 from jobman_core.models.slice import Slice
 from jobman_core.run.context import JobContext
-from jobman_core.run.drive import STORE_EVERY, Drive
+from jobman_core.run.drive import Drive
 from jobman_core.run.hosts import on_all, run_on_all
 from jobman_core.run.modes import execute
 from jobman_core.run.orders import Ordered
+from jobman_core.run.record import STORE_EVERY, unwanted
 from jobman_core.run.slices import LostError, NoPlaceError
 from jobman_core.run.wind_down import end_attempts, give_back, wind_down
 
@@ -147,19 +148,15 @@ class Controller:
         ctx = self._ctx
         record = await ctx.record()
         await end_attempts(ctx, record.attempts, Cause.PREEMPTED)
-        await ctx.store.set_ending(ctx.lease, ending)
+        if record.job.ending is None:
+            back = unwanted(ctx, ending, record.slice)
+            await ctx.store.set_ending(ctx.lease, ending, give_back=back)
         ctx.journal.job(f"{ending.kind}: {ending.reason}")
-        slice_ = record.slice
-        if slice_ is None or not slice_.held:
-            return
-        queue_ran_dry = isinstance(ctx.spec.work, QueueMode) and ending.kind is EndingKind.DONE
-        unwanted = slice_.lost_at is not None or queue_ran_dry or not slice_.costs
-        if unwanted or ctx.spec.on_end is OnEnd.DELETE:
-            try:
-                await give_back(ctx, [slice_])
-            except JobmanError as error:
-                # The ending stands; the slice is on the books as withdrawn.
-                ctx.journal.tpu(str(error))
+        try:
+            await give_back(ctx, (await ctx.record()).withdrawing)
+        except JobmanError as error:
+            # The ending stands, and the slice is on the books as withdrawn.
+            ctx.journal.tpu(str(error))
 
     @contextlib.asynccontextmanager
     async def _mirroring(self) -> AsyncIterator[None]:

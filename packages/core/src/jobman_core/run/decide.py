@@ -1,6 +1,5 @@
 """What to do about an outcome of a job's command: pure."""
 
-from enum import StrEnum
 from typing import Final
 
 import attrs
@@ -12,21 +11,20 @@ FIRST_DELAY: Final = 1.0
 LONGEST_DELAY: Final = 60.0
 
 
-class Action(StrEnum):
-    """The two ways on."""
-
-    AGAIN = "again"
-    END = "end"
+#: Interruptions that somebody wished: they say nothing about what the job does next.
+BY_ORDER: Final = frozenset(
+    {Cause.STOPPED, Cause.CANCELLED, Cause.REQUEUED, Cause.REBOOTED, Cause.RESET, Cause.STALE}
+)
 
 
 @attrs.frozen
 class Decision:
-    """What a controller does next."""
+    """What follows from an outcome: an end, or another attempt."""
 
-    action: Action
-    #: Seconds to wait before it runs again.
-    delay: float = 0.0
+    #: Of the job; None: it goes on.
     ending: Ending | None = None
+    #: Seconds to wait before the next attempt.
+    delay: float = 0.0
 
 
 def back_off(times: int) -> float:
@@ -44,21 +42,21 @@ def decide(outcome: Outcome, loop: Loop, *, restarts: int, max_restarts: int) ->
         max_restarts: how many failures are followed by another start.
     """
     if outcome.kind is OutcomeKind.INTERRUPTED:
-        if loop is Loop.NEVER:
-            reason = f"interrupted ({outcome.cause}), and job.loop is false"
-            return Decision(Action.END, ending=Ending(EndingKind.PREEMPTED, reason))
-        return Decision(Action.AGAIN)
+        if loop is not Loop.NEVER or outcome.cause in BY_ORDER:
+            return Decision()
+        reason = f"{outcome.detail or outcome.cause}, and job.loop is false"
+        return Decision(Ending(EndingKind.PREEMPTED, reason))
     if outcome.kind is OutcomeKind.SUCCEEDED:
         if loop is Loop.ALWAYS:
-            return Decision(Action.AGAIN, FIRST_DELAY)
-        return Decision(Action.END, ending=Ending(EndingKind.DONE, "its command succeeded"))
+            return Decision(delay=FIRST_DELAY)
+        return Decision(Ending(EndingKind.DONE, "its command succeeded"))
     what = outcome.detail or outcome.cause
     if loop is Loop.NEVER:
-        return Decision(Action.END, ending=Ending(EndingKind.FAILED, what))
+        return Decision(Ending(EndingKind.FAILED, what))
     if restarts > max_restarts:
         reason = f"{what}; started again {max_restarts} times (job.max_restarts)"
-        return Decision(Action.END, ending=Ending(EndingKind.FAILED, reason))
-    return Decision(Action.AGAIN, back_off(restarts))
+        return Decision(Ending(EndingKind.FAILED, reason))
+    return Decision(delay=back_off(restarts))
 
 
 def judge(

@@ -2,9 +2,8 @@
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
-from jobman_core.errors import StoreError
 from jobman_core.interfaces.store import JobRecord
 from jobman_core.models.attempt import Attempt
 from jobman_core.models.job import Step
@@ -13,13 +12,11 @@ from jobman_core.models.slice import Slice
 from jobman_core.models.task import TaskStatus
 from jobman_core.run.attempt import AttemptRun
 from jobman_core.run.context import JobContext
-from jobman_core.run.decide import back_off
+from jobman_core.run.decide import Decision, back_off
 from jobman_core.run.orders import Ordered, Orders
+from jobman_core.run.record import record_outcome
 from jobman_core.run.slices import LostError, Slices, Watch
 from jobman_core.run.work import work_of
-
-#: Seconds between two tries to write into a store that cannot be written.
-STORE_EVERY: Final = 5.0
 
 _T = TypeVar("_T")
 
@@ -44,22 +41,24 @@ class Drive:
         record = await self.ctx.record()
         return record.attempts[0] if record.attempts else None
 
-    async def attempt(self, slice_: Slice, attempt: Attempt) -> tuple[Outcome, Slice]:
-        """Run or adopt an attempt to its end; its outcome is recorded when this returns.
+    async def attempt(self, slice_: Slice, attempt: Attempt) -> tuple[Decision, Outcome]:
+        """Run or adopt an attempt to its end; gives its outcome, on record, and what follows.
 
-        Gives the slice as it was last seen, too.
+        Raises:
+            LostError: the slice was lost with it, and the job goes on.
         """
         ctx = self.ctx
         await self.step(Step.EXECUTE)
         run = AttemptRun(ctx, self.slices, slice_, attempt)
         outcome = await run.run(await work_of(ctx, attempt), self.orders)
-        await self._record(attempt, outcome)
-        what = f"task {attempt.task}" if attempt.task else "the command"
-        said = f"{outcome.kind} ({outcome.detail or outcome.cause})"
-        ctx.journal.queue(f"{what}, attempt {attempt.number}: {said}")
+        decision = await record_outcome(ctx, attempt, outcome, run.slice)
         await self.tell_task(attempt, TaskStatus.RUNNING)
-        await self._slow_down(outcome)
-        return outcome, run.slice
+        if decision.ending is None:
+            self.orders.check()
+            if not run.slice.held or run.slice.lost_at is not None:
+                raise LostError(run.slice)
+            await self._slow_down(outcome)
+        return decision, outcome
 
     async def tell_task(self, attempt: Attempt, old: TaskStatus) -> None:
         """Tell plugins that an attempt changed its task's status."""
@@ -93,18 +92,6 @@ class Drive:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _record(self, attempt: Attempt, outcome: Outcome) -> None:
-        """Write down an outcome, however long the store cannot be written."""
-        ctx = self.ctx
-        while True:
-            try:
-                await ctx.store.end_attempt(ctx.lease, attempt.token, outcome, now=ctx.clock.now())
-            except StoreError as error:
-                ctx.journal.job(f"an outcome waits to be written: {error}")
-                await ctx.clock.sleep(STORE_EVERY)
-            else:
-                return
 
     async def _slow_down(self, outcome: Outcome) -> None:
         """Leave more and more time between attempts that a standing host keeps losing."""

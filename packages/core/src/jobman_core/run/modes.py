@@ -6,12 +6,9 @@ from typing import Final
 from jobman_core.models.accelerator import Accelerator
 from jobman_core.models.attempt import Attempt
 from jobman_core.models.job import CommandMode, Ending, EndingKind, HoldMode, QueueMode, Step
-from jobman_core.models.outcome import OutcomeKind
 from jobman_core.models.slice import Offer, Slice
 from jobman_core.models.task import TaskStatus
-from jobman_core.run.decide import decide
 from jobman_core.run.drive import Drive
-from jobman_core.run.slices import LostError
 
 #: Seconds between two looks for a task, or two wake-ups of a job that holds.
 IDLE_EVERY: Final = 1.0
@@ -42,14 +39,7 @@ async def _run_command(drive: Drive, slice_: Slice) -> Ending:
             attempt = await ctx.store.open_attempt(
                 ctx.lease, generation=slice_.generation, now=ctx.clock.now()
             )
-        outcome, slice_ = await drive.attempt(slice_, attempt)
-        drive.orders.check()
-        restarts = 0
-        if outcome.kind is OutcomeKind.FAILED:
-            restarts = await ctx.store.count_restart(ctx.lease)
-        decision = decide(
-            outcome, ctx.spec.loop, restarts=restarts, max_restarts=ctx.spec.max_restarts
-        )
+        decision, outcome = await drive.attempt(slice_, attempt)
         if decision.ending is not None:
             return decision.ending
         if decision.delay:
@@ -57,8 +47,6 @@ async def _run_command(drive: Drive, slice_: Slice) -> Ending:
             why = f"{outcome.detail or outcome.cause}; starts again in {delay:.0f} s"
             await drive.step(Step.BACK_OFF, why)
             await drive.orders.pause(delay)
-        if not slice_.held or slice_.lost_at is not None:
-            raise LostError(slice_)
 
 
 async def _serve_queue(drive: Drive, slice_: Slice, mode: QueueMode) -> Ending:
@@ -69,9 +57,7 @@ async def _serve_queue(drive: Drive, slice_: Slice, mode: QueueMode) -> Ending:
             attempt = await drive.while_held(slice_, _next_task(drive, slice_, mode))
         if attempt is None:
             return Ending(EndingKind.DONE, f"no task for {mode.idle_timeout:g} s")
-        _, slice_ = await drive.attempt(slice_, attempt)
-        if not slice_.held or slice_.lost_at is not None:
-            raise LostError(slice_)
+        await drive.attempt(slice_, attempt)
 
 
 async def _next_task(drive: Drive, slice_: Slice, mode: QueueMode) -> Attempt | None:

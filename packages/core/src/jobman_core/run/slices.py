@@ -17,6 +17,7 @@ from jobman_core.models.job import Step
 from jobman_core.models.place import GiveUp, Place, PlaceContext, Refusal
 from jobman_core.models.slice import (
     ASKED,
+    GONE,
     Absent,
     Observation,
     Present,
@@ -141,7 +142,7 @@ class Slices:
     async def _gone(self, slice_: Slice) -> Slice:
         ctx = self._ctx
         name = slice_.identity.name
-        gone = attrs.evolve(slice_, gone_at=ctx.clock.now(), state="ABSENT", hosts=())
+        gone = attrs.evolve(slice_, gone_at=ctx.clock.now(), state=GONE, hosts=())
         await ctx.store.save_slice(ctx.lease, gone, Note("slice.gone", f"slice {name} is gone"))
         ctx.journal.tpu(f"slice {name} is gone")
         return gone
@@ -234,7 +235,7 @@ class Slices:
                 if slice_.lost_at is not None:
                     return slice_
                 news = attrs.evolve(
-                    slice_, phase=SlicePhase.LOST, state="ABSENT", lost_at=ctx.clock.now()
+                    slice_, phase=SlicePhase.LOST, state=GONE, lost_at=ctx.clock.now()
                 )
                 note = Note("slice.vanished", f"slice {name} is not there any more")
             case Present() if (seen.phase, seen.state, seen.detail) == (

@@ -10,6 +10,7 @@ from jobman_core.models.outcome import Cause, interrupted
 from jobman_core.models.slice import Absent, Slice, SlicePhase
 from jobman_core.run.attempt import STOP_LIMIT, AttemptRun
 from jobman_core.run.context import JobContext
+from jobman_core.run.record import record_outcome
 from jobman_core.run.slices import REFUSED, Slices
 from jobman_core.run.work import work_of
 
@@ -36,7 +37,9 @@ async def wind_down(ctx: JobContext) -> None:
     record = await ctx.record()
     slices = list(record.withdrawing)
     current = record.slice
-    if current is not None and current.held and current not in slices:
+    # A job that is only over keeps its slice, unless that was withdrawn with its end.
+    wanted_gone = desired is not Desired.RUNNING
+    if wanted_gone and current is not None and current.held and current not in slices:
         keep = desired is Desired.STOPPED and await _stays_ready(ctx, current)
         if not keep:
             slices.append(current)
@@ -56,9 +59,7 @@ async def end_attempts(ctx: JobContext, attempts: Iterable[Attempt], cause: str)
             work = await work_of(ctx, attempt)
             run = AttemptRun(ctx, Slices(ctx, ctx.clock.sleep), slice_, attempt)
             outcome = await run.end(work, cause)
-        await ctx.store.end_attempt(ctx.lease, attempt.token, outcome, now=ctx.clock.now())
-        what = attempt.task or "its command"
-        ctx.journal.queue(f"attempt {attempt.number} of {what}: {outcome.kind} ({outcome.cause})")
+        await record_outcome(ctx, attempt, outcome, slice_)
 
 
 async def give_back(ctx: JobContext, slices: Iterable[Slice]) -> None:

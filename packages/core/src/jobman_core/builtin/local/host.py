@@ -167,7 +167,9 @@ class LocalHost(Host):
                     caller.kill()
                     await caller.wait()
             if code < 0:
-                raise self._unreachable("its slice or the command's keeper was killed")
+                said = _content(err).decode("utf-8", "replace").strip().rpartition("\n")[2]
+                why = "its slice or the command's keeper was killed"
+                raise self._unreachable(f"{why} ({said})" if said else why)
             return Exit(code, _content(out), _content(err))
 
     def _code(self, code: int) -> int:

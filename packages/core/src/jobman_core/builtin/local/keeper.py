@@ -83,13 +83,15 @@ def _pids() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
-def below(root: int) -> list[Process]:
-    """Give all living processes below one, not itself."""
+def below(root: Process) -> list[Process]:
+    """Give all living processes below one, not itself; none if that one is gone."""
     table = {pid: stat for pid in _pids() if (stat := _stat(pid))}
+    if root[0] not in table or table[root[0]][1] != root[1]:
+        return []
     children: dict[int, list[int]] = {}
     for pid, (parent, _, _) in table.items():
         children.setdefault(parent, []).append(pid)
-    found, queue = [], list(children.get(root, ()))
+    found, queue = [], list(children.get(root[0], ()))
     while queue:
         pid = queue.pop()
         queue.extend(children.get(pid, ()))
@@ -183,7 +185,7 @@ def end_tree(root: Process) -> int:
         return 0
     # A subreaper that is stopped still gets the orphans, and starts nothing.
     send(root, signal.SIGSTOP)
-    left = end_all(lambda: below(root[0]) if alive(root) else ())
+    left = end_all(lambda: below(root))
     send(root, signal.SIGKILL)
     return left + end_all(lambda: [root] if alive(root) else ())
 
@@ -192,7 +194,7 @@ def end_gently(root: Process, grace: float) -> int:
     """Ask all below a guard to end (SIGTERM), wait for so many seconds, then end the tree."""
     if not alive(root):
         return 0
-    for process in below(root[0]):
+    for process in below(root):
         send(process, signal.SIGTERM)
         # One that is stopped would hear it only when it goes on.
         send(process, signal.SIGCONT)
@@ -292,7 +294,7 @@ def _keep(guard: Process, folder: str, cwd: str, argv: list[str], tell: int) -> 
     """Be the keeper: start the command, tell how it ended, stay while anything is below."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGUSR1)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    mine = _register(folder)
+    me, mine = myself(), _register(folder)
     if os.getppid() != guard[0] or not os.path.exists(os.path.join(folder, UP)):
         return
     command = os.fork()
@@ -303,10 +305,11 @@ def _keep(guard: Process, folder: str, cwd: str, argv: list[str], tell: int) -> 
         more, status = _reap(command)
         if status is not None:
             _say(tell, b"%d" % (status if status >= 0 else 128 - status))
+            command = -1  # some orphan may get its id
         if not more:
             return
         if os.getppid() != guard[0]:
-            end_all(lambda: below(os.getpid()))
+            end_all(lambda: below(me))
             _forget(mine)
             continue
         signal.sigwait(_WAKE)
@@ -332,7 +335,7 @@ def _guard(folder: str, cwd: str, argv: list[str], tell: int) -> None:
     while more and status is None:
         signal.sigwait(_WAKE)
         more, status = _reap(keeper)
-    end_all(lambda: below(me[0]))
+    end_all(lambda: below(me))
     _forget(theirs)
     _forget(mine)
 
@@ -346,7 +349,9 @@ def run(folder: str, cwd: str, argv: list[str]) -> None:
             os.close(hear)
             _guard(folder, cwd, argv, tell)
         except FileNotFoundError:
-            os._exit(1)  # the slice is gone: the caller hears nothing, which says so
+            pass  # the slice is gone: the caller hears nothing, which says so
+        except OSError as error:
+            os.write(2, f"no keeper for the command: {error}\n".encode())
         finally:
             os._exit(0)
     os.close(tell)

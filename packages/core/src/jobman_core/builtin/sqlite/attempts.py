@@ -8,7 +8,7 @@ from jobman_core.builtin.sqlite import statements as sql
 from jobman_core.builtin.sqlite.database import Tx
 from jobman_core.builtin.sqlite.events import tell
 from jobman_core.builtin.sqlite.fresh import Fresh
-from jobman_core.builtin.sqlite.jobs import find
+from jobman_core.builtin.sqlite.jobs import find, set_ending
 from jobman_core.builtin.sqlite.rows import (
     attempt_of,
     counters_of,
@@ -23,6 +23,7 @@ from jobman_core.builtin.sqlite.standing import put_counters
 from jobman_core.errors import HeldError, InvalidInputError, NotFoundError, StaleLeaseError
 from jobman_core.interfaces.store import Note
 from jobman_core.models.attempt import Attempt, AttemptMode
+from jobman_core.models.job import Ending
 from jobman_core.models.lease import Lease
 from jobman_core.models.outcome import Cause, Outcome, OutcomeKind
 from jobman_core.models.queue import Claim
@@ -105,9 +106,19 @@ def ask_end(tx: Tx, token: str, cause: str) -> None:
         tx.run(sql.ASK_END, cause, token)
 
 
-def end(tx: Tx, lease: Lease, token: str, outcome: Outcome, fresh: Fresh) -> None:
-    """Record an outcome, once, and give the task back."""
-    row = _live(tx, leases.check(tx, lease), token)
+def end(
+    tx: Tx,
+    lease: Lease,
+    token: str,
+    outcome: Outcome,
+    fresh: Fresh,
+    *,
+    ending: Ending | None,
+    give_back: bool,
+) -> None:
+    """Record an outcome, once, with what it means for the task and for the job."""
+    number = leases.check(tx, lease)
+    row = _live(tx, number, token)
     tx.run(
         sql.END_ATTEMPT,
         fresh.at,
@@ -120,8 +131,12 @@ def end(tx: Tx, lease: Lease, token: str, outcome: Outcome, fresh: Fresh) -> Non
     if row["task"] is None:
         text = f"{_what(row)} {_how(outcome)} on job {lease.job}{_why(outcome)}"
         _tell(tx, fresh.at, f"attempt.{outcome.kind.value}", text, row)
+        if outcome.kind is OutcomeKind.FAILED:
+            tx.run(sql.COUNT_RESTART, number)
     else:
         _release(tx, row, outcome, fresh)
+    if ending is not None:
+        set_ending(tx, lease, ending, fresh.at, give_back=give_back)
 
 
 def of(tx: Tx, job: str | None, queue: str | None, task: str | None) -> Sequence[Attempt]:

@@ -175,20 +175,15 @@ def set_step(tx: Tx, lease: Lease, step: Step, reason: str) -> None:
     tx.run(sql.SET_STEP, step.value, reason, leases.check(tx, lease))
 
 
-def set_ending(tx: Tx, lease: Lease, ending: Ending, at: str) -> None:
-    """Write down how a job ended."""
+def set_ending(tx: Tx, lease: Lease, ending: Ending, at: str, *, give_back: bool) -> None:
+    """Write down how a job ended, and whether its slice is withdrawn with that."""
     number = leases.check(tx, lease)
     tx.run(sql.SET_ENDING, ending.kind.value, ending.reason, number)
+    if give_back:
+        tx.run(sql.WITHDRAW, number)
     why = f": {ending.reason}" if ending.reason else ""
     note = Note(f"job.{ending.kind.value.lower()}", f"job {lease.job} is {ending.kind.value}{why}")
     tell(tx, at, note, job=number)
-
-
-def count_restart(tx: Tx, lease: Lease) -> int:
-    """Count a failure of the command."""
-    number = leases.check(tx, lease)
-    tx.run(sql.COUNT_RESTART, number)
-    return _any(tx, number).restarts
 
 
 def _by_job(rows: Iterable[Row], read: Callable[[Row], _T]) -> dict[int, list[_T]]:

@@ -24,12 +24,14 @@ def _file_system(path: Path, mounts: Path) -> str:
         return ""
     best, kind = -1, ""
     for line in lines:
-        fields = line.split()
-        if len(fields) < 3:
-            continue
+        match line.split():
+            case [_, point, type_, *_]:
+                pass
+            case _:
+                continue
         # Blanks in a mount point are written as octal escapes, see fstab(5).
-        point = fields[1].replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\")
+        point = point.replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\")
         # Of mounts on one point the last one is seen.
         if path.is_relative_to(point) and len(point) >= best:
-            best, kind = len(point), fields[2]
+            best, kind = len(point), type_
     return kind

@@ -20,6 +20,8 @@ from jobman_core.models.task import Counters, Repo, TaskSpec, Workers
 
 #: Writes JSON; what YAML knows and JSON does not, like a date, becomes text.
 _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
+#: Still fits an INTEGER.
+_LONGEST_ID = 15
 _SPEC_FIELDS = tuple(field.name for field in attrs.fields(TaskSpec))
 
 
@@ -29,7 +31,7 @@ def job_number(job: str) -> int:
     Raises:
         NotFoundError: it is none.
     """
-    if not (job.isascii() and job.isdigit()) or len(job) > 15:
+    if not (job.isascii() and job.isdigit()) or len(job) > _LONGEST_ID:
         raise NotFoundError(f"no job {job!r}: `jobman list --all` shows all")
     return int(job)
 

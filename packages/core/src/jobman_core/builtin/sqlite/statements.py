@@ -87,6 +87,7 @@ ALL_WITHDRAWING: Final = """
 NEWEST_SLICES: Final = """
     SELECT s.* FROM jobs j JOIN slices s ON s.job = j.id AND s.generation = j.generation
     WHERE j.published = 1 AND (j.desired <> 'deleted' OR :deleted)"""
+WITHDRAW: Final = "UPDATE slices SET withdrawn = 1 WHERE job = ? AND gone_at IS NULL"
 NEW_GENERATION: Final = """
     UPDATE jobs SET generation = ?, recoveries = recoveries + ? WHERE id = ?"""
 

@@ -126,13 +126,9 @@ class SqliteStore(Store):
         if not await self._db.read(jobs.at_step, lease, step, reason):
             await self._db.write_unsynced(jobs.set_step, lease, step, reason)
 
-    async def set_ending(self, lease: Lease, ending: Ending) -> None:
+    async def set_ending(self, lease: Lease, ending: Ending, *, give_back: bool = False) -> None:
         """Write down how the job ended."""
-        await self._db.write(jobs.set_ending, lease, ending, self._at())
-
-    async def count_restart(self, lease: Lease) -> int:
-        """Count one failure of the fixed command; gives the count."""
-        return await self._db.write(jobs.count_restart, lease)
+        await self._db.write(jobs.set_ending, lease, ending, self._at(), give_back=give_back)
 
     # -- controllers and leases ------------------------------------------------------------
 
@@ -189,10 +185,19 @@ class SqliteStore(Store):
         await self._db.write(attempts.ask_end, token, cause)
 
     async def end_attempt(
-        self, lease: Lease, token: str, outcome: Outcome, *, now: datetime
+        self,
+        lease: Lease,
+        token: str,
+        outcome: Outcome,
+        *,
+        now: datetime,
+        ending: Ending | None = None,
+        give_back: bool = False,
     ) -> None:
         """Record the outcome of an attempt, once, and release its task if it has one."""
-        await self._db.write(attempts.end, lease, token, outcome, _fresh(now))
+        await self._db.write(
+            attempts.end, lease, token, outcome, _fresh(now), ending=ending, give_back=give_back
+        )
 
     async def attempts(
         self, *, job: str | None = None, queue: str | None = None, task: str | None = None

@@ -78,7 +78,7 @@ class AttemptsContract(BaseContract):
         assert await store.task(QUEUE, "a") == task
         assert [a.outcome for a in await store.attempts(job=lease.job)] == [FAILED]
 
-    async def test_another_jobs_attempt_cannot_be_ended(self, store: Store, scene: Scene) -> None:
+    async def test_another_jobs_attempt_cannot_be_ended(self, scene: Scene) -> None:
         await scene.define(entry("a"))
         lease, other = await scene.worker(queue=QUEUE), await scene.worker(queue=QUEUE)
         claim = await scene.must_claim(lease)

@@ -26,7 +26,7 @@ class BaseContract:
         await store.aclose()
 
     @pytest.fixture
-    async def other(self, store: Store, tmp_path: Path) -> AsyncIterator[Store]:
+    async def other(self, tmp_path: Path) -> AsyncIterator[Store]:
         """Give a second one with the same data, as another process has it."""
         other = self.make(tmp_path)
         await other.open()

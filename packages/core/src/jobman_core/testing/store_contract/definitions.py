@@ -34,7 +34,7 @@ class DefinitionsContract(BaseContract):
         assert {t.id: t.run_id for t in tasks if t.id != "new"} == run_ids
         assert (await scene.must_claim(lease)).task.id == "c"
 
-    async def test_a_file_that_says_the_same_is_no_event(self, store: Store, scene: Scene) -> None:
+    async def test_a_file_that_says_the_same_is_no_event(self, scene: Scene) -> None:
         await scene.define(entry("a"))
         before = await scene.last_event()
         await scene.define(entry("a"))
@@ -81,9 +81,7 @@ class DefinitionsContract(BaseContract):
         await scene.define(entry("c"))
         assert await scene.statuses() == {"c": "PENDING", "b": "RUNNING"}
 
-    async def test_more_retries_revive_a_failed_task_and_fewer_end_it(
-        self, store: Store, scene: Scene
-    ) -> None:
+    async def test_more_retries_revive_a_failed_task_and_fewer_end_it(self, scene: Scene) -> None:
         await scene.define(entry("a", max_retries=2), entry("b", depends_on=("a",)))
         lease = await scene.worker(queue=QUEUE)
         await scene.run(lease, FAILED, FAILED)
@@ -94,9 +92,7 @@ class DefinitionsContract(BaseContract):
         assert await scene.statuses() == {"a": "FAILED", "b": "BLOCKED"}
         assert await scene.claim(lease) is None
 
-    async def test_more_jobs_at_once_let_another_worker_in(
-        self, store: Store, scene: Scene
-    ) -> None:
+    async def test_more_jobs_at_once_let_another_worker_in(self, scene: Scene) -> None:
         await scene.define(entry("a"))
         one, two = await scene.worker(queue=QUEUE), await scene.worker(queue=QUEUE)
         await scene.must_claim(one)

@@ -51,7 +51,7 @@ class EventsContract(BaseContract):
             assert word in failed
         assert "preempted" in events[3].text
 
-    async def test_a_change_that_is_refused_tells_nothing(self, store: Store, scene: Scene) -> None:
+    async def test_a_change_that_is_refused_tells_nothing(self, scene: Scene) -> None:
         await scene.define(entry("a"))
         lease = await scene.worker(queue=QUEUE)
         claim = await scene.must_claim(lease)

@@ -10,7 +10,15 @@ from jobman_core.errors import HeldError, NotFoundError
 from jobman_core.interfaces.store import Note, Store
 from jobman_core.models.job import Desired, Ending, EndingKind, Step
 from jobman_core.testing.store_contract.base import BaseContract
-from jobman_core.testing.store_contract.scene import QUEUE, Scene, draft, entry, slice_of
+from jobman_core.testing.store_contract.scene import (
+    FAILED,
+    NOON,
+    QUEUE,
+    Scene,
+    draft,
+    entry,
+    slice_of,
+)
 
 _NOTE = Note("test.note", "a note")
 _ENDING = Ending(EndingKind.FAILED, "its command failed")
@@ -101,7 +109,9 @@ class JobsContract(BaseContract):
         self, store: Store, scene: Scene
     ) -> None:
         lease = await scene.worker()
-        assert [await store.count_restart(lease), await store.count_restart(lease)] == [1, 2]
+        for _ in range(2):
+            attempt = await store.open_attempt(lease, generation=1, now=NOON)
+            await store.end_attempt(lease, attempt.token, FAILED, now=NOON)
         await store.set_ending(lease, _ENDING)
         job = (await store.record(lease.job)).job
         assert (job.ending, job.restarts) == (_ENDING, 2)
@@ -109,6 +119,19 @@ class JobsContract(BaseContract):
         assert (stopped.ending, stopped.restarts) == (_ENDING, 2)
         running = await store.set_desired(lease.job, Desired.RUNNING, _NOTE)
         assert (running.desired, running.ending, running.restarts) == (Desired.RUNNING, None, 0)
+
+    async def test_an_outcome_and_the_end_of_its_job_are_written_together(
+        self, store: Store, scene: Scene
+    ) -> None:
+        lease = await scene.worker()
+        await store.open_slice(lease, slice_of(lease.job, 1), _NOTE)
+        attempt = await store.open_attempt(lease, generation=1, now=NOON)
+        await store.end_attempt(
+            lease, attempt.token, FAILED, now=NOON, ending=_ENDING, give_back=True
+        )
+        record = await store.record(lease.job)
+        assert (record.job.ending, record.job.restarts) == (_ENDING, 1)
+        assert [slice_.generation for slice_ in record.withdrawing] == [1]
 
     async def test_a_wish_is_an_event_of_the_job(self, store: Store, scene: Scene) -> None:
         job = await scene.job()

@@ -30,7 +30,6 @@ Write = Callable[[Store, Lease, Attempt], Awaitable[object]]
 _FENCED: dict[str, Write] = {
     "set_step": lambda store, lease, _: store.set_step(lease, Step.EXECUTE, "why"),
     "set_ending": lambda store, lease, _: store.set_ending(lease, _ENDING),
-    "count_restart": lambda store, lease, _: store.count_restart(lease),
     "check_lease": lambda store, lease, _: store.check_lease(lease),
     "open_slice": lambda store, lease, _: store.open_slice(lease, slice_of(lease.job, 2), _NOTE),
     "save_slice": lambda store, lease, _: store.save_slice(lease, slice_of(lease.job, 1)),
