@@ -6,6 +6,9 @@ from collections.abc import Generator
 
 import pytest
 
+# The contract suites are tests too: their failures show the values.
+pytest.register_assert_rewrite("jobman_core.testing")
+
 IN_CI = bool(os.environ.get("CI"))
 
 

@@ -86,7 +86,7 @@ class FakeApp:
 
     # what tests put in
 
-    def add_job(self, job: str, **changes: Any) -> JobView:  # noqa: ANN401 - of any field
+    def add_job(self, job: str, **changes: Any) -> JobView:
         view = JobView(
             id=job,
             user="alice",
@@ -114,7 +114,7 @@ class FakeApp:
         *,
         running: Sequence[str] = (),
         counters: Counters | None = None,
-        **spec: Any,  # noqa: ANN401 - of any field
+        **spec: Any,
     ) -> None:
         wanted: dict[str, Any] = {"accelerator": "v4-8", **spec}
         self.tasks[task] = Task(
@@ -366,7 +366,7 @@ class Cli:
             now=lambda: NOW,
         )
 
-    def __call__(self, *argv: str, **world: Any) -> Result:  # noqa: ANN401 - what front() takes
+    def __call__(self, *argv: str, **world: Any) -> Result:
         front = self.front(**world)
         out, err = front.stdout, front.stderr
         assert isinstance(out, Stream)

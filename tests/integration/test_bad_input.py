@@ -81,7 +81,10 @@ TASK_FILES = {
 @pytest.mark.parametrize("what", TASK_FILES)
 def test_a_bad_tasks_file_is_refused_by_create_and_by_queue(tmp_path: Path, what: str) -> None:
     text, expected = TASK_FILES[what]
-    worker = "job: {name: w, queue: {enabled: true, config: tasks.yaml}}\ntpu: {cloud: local, accelerator: v4-8}\n"
+    worker = (
+        "job: {name: w, queue: {enabled: true, config: tasks.yaml}}\n"
+        "tpu: {cloud: local, accelerator: v4-8}\n"
+    )
     assert_refused(tmp_path, {"job.yaml": worker, "tasks.yaml": text}, expected)
     home = Lab(tmp_path / "second")
     home.write("tasks.yaml", text)
@@ -120,6 +123,6 @@ def assert_refused(folder: Path, files: dict[str, str], expected: str) -> list[s
     assert said.out == ""
     lines = said.err.splitlines()
     assert expected in said.err, said.err
-    assert all(line.startswith(str(folder)) or line.startswith("job.yaml") for line in lines), lines
+    assert all(line.startswith((str(folder), "job.yaml")) for line in lines), lines
     assert sorted(folder.rglob("*")) == before
     return lines

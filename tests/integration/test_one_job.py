@@ -1,5 +1,6 @@
 """One job, from its file to its end: created, seen, followed, stopped, deleted."""
 
+import contextlib
 import os
 import signal
 import time
@@ -92,9 +93,17 @@ def test_a_quick_start_file_with_null_sections_and_no_remote_user_works(lab: Lab
 
 
 def test_the_program_sees_the_variables_that_name_its_attempt(lab: Lab) -> None:
-    names = (
-        "TASK_ID RUN_ID ATTEMPT JOB_ID WORKER_ID NUM_WORKERS WORKER_IPS ACCELERATOR ZONE".split()
-    )
+    names = [
+        "TASK_ID",
+        "RUN_ID",
+        "ATTEMPT",
+        "JOB_ID",
+        "WORKER_ID",
+        "NUM_WORKERS",
+        "WORKER_IPS",
+        "ACCELERATOR",
+        "ZONE",
+    ]
     script = "\n".join(f'echo "{name}=$JOBMAN_{name}"' for name in names)
     job = lab.create(lab.job(cmd=script, accelerator="v4-16"))
     lab.until_status(job, "DONE")
@@ -275,10 +284,8 @@ def test_a_controller_that_hangs_is_replaced_by_resume_and_does_no_harm_when_it_
     pid = lab.kill_controller(job, signal.SIGSTOP)
     assert "hangs" in lab.json("show", job)["reason"]
     lab.run("resume", job)
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGCONT)
-    except ProcessLookupError:
-        pass
     assert lab.controller(job) != pid
     lab.until_status(job, "DONE")
     assert log.read_text() == "".join(f"tick {i}\n" for i in range(1, 31))
@@ -301,7 +308,7 @@ def test_stop_works_while_the_controller_is_dead_or_hangs(lab: Lab) -> None:
 def test_stop_before_the_slice_is_ready_withdraws_the_request(lab: Lab) -> None:
     lab.write("jobman.yaml", "session: process\nclouds: {local: {provisioning: 600}}\n")
     job = lab.create(lab.job())
-    lab.until("a request", lambda: lab.slices())
+    lab.until("a request", lab.slices)
     lab.run("stop", job)
     assert lab.slices() == []
     assert lab.status(job) == "DEAD"

@@ -153,14 +153,15 @@ def home(tmp_path: Path) -> Path:
 @pytest.fixture
 def around(home: Path) -> Surroundings:
     """Everything is installed, and the variable RUNNER is set."""
-    plugins = Plugins([("backends", Backends())], disabled=OTHERS)
+    plugins = Plugins(lambda: {"backends": Backends()}, disabled=OTHERS)
     return Surroundings(Home(home), plugins, environ={"RUNNER": "ann", "EMPTY": "", "N": "5"})
 
 
 @pytest.fixture
 def bare(home: Path) -> Surroundings:
     """Nothing is installed but the built-ins."""
-    return Surroundings(Home(home), Plugins([("local", OnlyLocal())], disabled=OTHERS), environ={})
+    plugins = Plugins(lambda: {"local": OnlyLocal()}, disabled=OTHERS)
+    return Surroundings(Home(home), plugins, environ={})
 
 
 Parse = Callable[..., JobFile]

@@ -641,7 +641,7 @@ def test_without_any_session_there_is_no_job(home: Path) -> None:
     class Lonely(FakeCloud):
         name = "lonely"
 
-    plugins = Plugins([("cloudy", Cloudy())], disabled="tmux,screen,process,gcp,local")
+    plugins = Plugins(lambda: {"cloudy": Cloudy()}, disabled="tmux,screen,process,gcp,local")
     text = "job: {name: a}\ntpu: {cloud: lonely, accelerator: v4-8, zone: z}\n"
     with pytest.raises(ConfigError, match=r"job\.session: no session is called 'process'"):
         parse_job(text, home / "job.yaml", Surroundings(Home(home), plugins))

@@ -22,7 +22,7 @@ from jobman_core.errors import HostUnreachableError
 from jobman_core.models.attempt import AttemptRef, HostState
 from jobman_core.models.slice import Present, SlicePhase
 from jobman_core.run.agent import AgentRunner
-from jobman_core.testing.runner_contract import follow, plan
+from jobman_core.testing.runner_contract import follow, new_token, plan
 
 pytestmark = pytest.mark.e2e
 
@@ -100,7 +100,7 @@ async def test_the_end_of_an_attempt_reaches_everything(
     local: LocalSlice, marker: Marker, how: str
 ) -> None:
     runner = AgentRunner(local.hosts, SystemClock())
-    attempt = AttemptRef("t1", 1, (0,))
+    attempt = AttemptRef(new_token(), 1, (0,))
     await runner.launch(attempt, plan(ESCAPES[how] + "\nsleep 86400", marker.text))
     marker.until(1)
     assert (await runner.end(attempt, grace=5))[0].confirmed
@@ -113,10 +113,10 @@ async def test_ending_one_attempt_leaves_what_other_commands_started(
 ) -> None:
     await local.hosts[0].run(start("child", marker), limit=LIMIT)
     runner = AgentRunner(local.hosts, SystemClock())
-    attempt = AttemptRef("t1", 1, (0,))
+    attempt = AttemptRef(new_token(), 1, (0,))
     await runner.launch(attempt, plan("sleep 86400"))
     assert (await runner.end(attempt, grace=5))[0].confirmed
-    assert len(marker.living()) == 1
+    marker.until(1)
     await local.cloud.delete(local.identity)
 
 
@@ -134,11 +134,11 @@ async def test_an_attempt_whose_keeper_was_killed_is_lost_and_the_slice_is_not(
     local: LocalSlice, marker: Marker
 ) -> None:
     runner = AgentRunner(local.hosts, SystemClock())
-    attempt = AttemptRef("t1", 1, (0,))
+    attempt = AttemptRef(new_token(), 1, (0,))
     await runner.launch(attempt, plan(ESCAPES["child"] + "\nwait", marker.text))
     following = asyncio.create_task(follow(runner, attempt))
     marker.until(1)
-    name = (local.hosts[0].home / ".jobman/attempts/t1/keeper").read_text().strip()
+    name = (local.hosts[0].home / ".jobman/attempts" / attempt.token / "keeper").read_text().strip()
     guard = keeper.from_name(name)
     assert guard is not None
     os.kill(guard[0], signal.SIGKILL)
@@ -247,7 +247,7 @@ async def test_output_that_stays_open_keeps_nobody_waiting(
     asked = Command(("bash", "-c", command, "bash", marker.text))
     done = await local.hosts[0].run(asked, limit=LIMIT)
     assert (done.code, done.stdout, done.stderr) == (3, b"out\n", b"err\n")
-    assert len(marker.living()) == 1
+    marker.until(1)
     await local.cloud.delete(local.identity)
 
 
@@ -296,7 +296,7 @@ from jobman_core.testing.runner_contract import plan
 async def main():
     host = LocalHost(0, Path(sys.argv[1]), os.environ)
     script = "echo one; while [ ! -e go ]; do sleep 0.05; done; echo two; exit 5"
-    await AgentRunner([host], SystemClock()).launch(AttemptRef("t1", 1, (0,)), plan(script))
+    await AgentRunner([host], SystemClock()).launch(AttemptRef(sys.argv[2], 1, (0,)), plan(script))
     os.kill(os.getpid(), 9)
 
 asyncio.run(main())
@@ -306,10 +306,11 @@ asyncio.run(main())
 async def test_a_killed_controller_stops_nothing_and_the_next_one_adopts(
     local: LocalSlice,
 ) -> None:
-    argv = [sys.executable, "-c", _CONTROLLER, str(local.folder)]
+    token = new_token()
+    argv = [sys.executable, "-c", _CONTROLLER, str(local.folder), token]
     assert subprocess.run(argv, check=False).returncode == -signal.SIGKILL
     runner = AgentRunner(local.hosts, SystemClock())
-    attempt = AttemptRef("t1", 2, (0,))
+    attempt = AttemptRef(token, 2, (0,))
     assert (await runner.poll(attempt))[0].state is HostState.RUNNING
     await local.hosts[0].put(b"", "go")
     heard = (await follow(runner, attempt))[0]

@@ -346,6 +346,45 @@ async def test_who_finds_another_writing_goes_on_and_comes_back(lab: Lab) -> Non
     assert lab.shown()["tasks"]["a"]["done"]
 
 
+class SlowClock(FakeClock):
+    """Holds up who writes a state file, for it asks what that cost, in a thread."""
+
+    def __init__(self) -> None:
+        super().__init__(auto=True)
+        self.writing = threading.Event()
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def monotonic(self) -> float:
+        if threading.current_thread() is not threading.main_thread():
+            self.writing.set()
+            assert self.gate.wait(30)
+        return super().monotonic()
+
+
+async def test_who_is_cancelled_while_writing_keeps_the_lock_to_the_end(lab: Lab) -> None:
+    clock = SlowClock()
+    lab.clock = clock
+    store = await lab.store()
+    service = await lab.service(store=store)
+    queue = await service.open(lab.tasks)
+    await store.mark_done(queue.path, "a", NOTE)
+    clock.writing.clear()
+    clock.gate.clear()
+    mirroring = asyncio.create_task(service.mirror(lab.tasks, now=True))
+    assert await asyncio.to_thread(clock.writing.wait, 30)
+    mirroring.cancel()
+    await asyncio.sleep(0)
+    with try_lock(state_file.lock_of(lab.state)) as locked:
+        assert not locked
+    clock.gate.set()
+    with pytest.raises(asyncio.CancelledError):
+        await mirroring
+    with try_lock(state_file.lock_of(lab.state)) as locked:
+        assert locked
+    assert lab.shown()["tasks"]["a"]["done"]
+
+
 async def test_a_state_file_that_cannot_be_written_is_told_once_and_ends_nothing(
     lab: Lab, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -26,13 +26,14 @@ from jobman_core.testing.runner_contract import (
     ShellRunnerContract,
     follow,
     heard_until,
+    new_token,
     plan,
     states,
 )
 
 pytestmark = pytest.mark.e2e
 
-ONE = AttemptRef("one-1", 1, (0,))
+ONE = AttemptRef(new_token(), 1, (0,))
 
 
 class TestAgentOnPlainHosts(ShellRunnerContract):
@@ -291,8 +292,8 @@ async def test_a_launch_and_an_end_at_the_same_moment_leave_nothing(
     host: BadLinkHost, runner: AgentRunner
 ) -> None:
     await runner.poll(ONE)
-    for number in range(6):
-        attempt = attrs.evolve(ONE, token=f"race-{number}")
+    for _ in range(6):
+        attempt = attrs.evolve(ONE, token=new_token())
         _, ends = await asyncio.gather(
             runner.launch(attempt, plan(NEVER_ENDS)),
             runner.end(attempt, grace=1),
@@ -316,13 +317,14 @@ async def test_a_full_disk_is_told_in_words_and_leaves_no_attempt(
 async def test_a_launch_whose_content_was_cut_off_starts_nothing(
     host: BadLinkHost, runner: AgentRunner
 ) -> None:
-    await runner.launch(attrs.evolve(ONE, token="first"), plan("exit 0"))
+    first, other = new_token(), new_token()
+    await runner.launch(attrs.evolve(ONE, token=first), plan("exit 0"))
     order = host.ran[-1]
-    argv = tuple("cut-off" if item == "first" else item for item in order.argv)
+    argv = tuple(other if item == first else item for item in order.argv)
     cut = attrs.evolve(order, argv=argv, stdin=order.stdin[:-5])
     done = await host.run(cut, limit=20)
     assert b" error refused cannot write " in done.stdout
-    assert await states(runner, attrs.evolve(ONE, token="cut-off")) == {0: HostState.NONE}
+    assert await states(runner, attrs.evolve(ONE, token=other)) == {0: HostState.NONE}
 
 
 async def test_files_of_an_attempt_are_for_nobody_else(

@@ -30,7 +30,8 @@ async def test_a_command_runs_to_its_end_and_its_slice_is_kept(tmp_path: Path) -
         scene.start()
         await scene.over()
         record = await scene.record()
-        assert record.job.ending and record.job.ending.kind is EndingKind.DONE
+        assert record.job.ending
+        assert record.job.ending.kind is EndingKind.DONE
         assert await scene.outcomes() == [("succeeded", "exited")]
         assert list(scene.cloud.slices) == ["job-1-g1"]
         log = scene.home.command_log("ada", scene.job, 1, 0)
@@ -201,7 +202,8 @@ async def test_a_slice_with_the_labels_of_others_is_left_alone(tmp_path: Path) -
         scene.start()
         await scene.over()
         job = (await scene.record()).job
-        assert job.ending and job.ending.kind is EndingKind.FAILED
+        assert job.ending
+        assert job.ending.kind is EndingKind.FAILED
         assert scene.cloud.slices["job-1-g1"].identity == other
 
 
@@ -223,9 +225,9 @@ async def _as_if_asked(scene: Scene, slice_: Slice) -> None:
     from jobman_core.models.slice import ASKED
     from jobman_core.run.lease import Tenure, Terms
 
-    async with Tenure(scene.store, scene.clock, Terms()) as tenure:
-        async with tenure.lease(await scene.record()) as lease:
-            await scene.store.save_slice(lease, attrs.evolve(slice_, state=ASKED, detail=""))
+    record = await scene.record()
+    async with Tenure(scene.store, scene.clock, Terms()) as own, own.lease(record) as lease:
+        await scene.store.save_slice(lease, attrs.evolve(slice_, state=ASKED, detail=""))
 
 
 async def test_a_stop_before_the_slice_is_ready_withdraws_it(tmp_path: Path) -> None:
@@ -345,7 +347,8 @@ async def test_on_end_delete_gives_the_slice_back(tmp_path: Path) -> None:
         await scene.over()
         assert scene.cloud.slices == {}
         job = (await scene.record()).job
-        assert job.ending and job.ending.kind is EndingKind.FAILED
+        assert job.ending
+        assert job.ending.kind is EndingKind.FAILED
 
 
 async def test_failures_are_counted_in_the_store_over_controllers(tmp_path: Path) -> None:

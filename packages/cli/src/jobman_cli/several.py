@@ -8,9 +8,8 @@ import typer
 from jobman_cli import documents, output
 
 if TYPE_CHECKING:
-    from jobman_core.app import App
-
     from jobman_cli.front import Front
+    from jobman_core.app import App
     from jobman_core.models.view import Done
 
     Act = Callable[[App, str], Awaitable[Done]]

@@ -9,21 +9,17 @@ import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from jobman_core.backends import Backends
-from jobman_core.builtin import BUILTINS
+from jobman_core.builtin import builtins
 from jobman_core.builtin.sqlite import SqliteStore
 from jobman_core.clock import Clock, SystemClock, to_text
 from jobman_core.config.settings import Settings, load_settings
-from jobman_core.config.surroundings import Surroundings
-from jobman_core.errors import Fault, HeldError, InvalidInputError, NotFoundError
+from jobman_core.errors import Fault, InvalidInputError, NotFoundError
 from jobman_core.home import Home, find_home
 from jobman_core.hub import Hub
 from jobman_core.interfaces.backend import Context
 from jobman_core.interfaces.store import JobRecord
-from jobman_core.jobs import Jobs, session_name
-from jobman_core.logs import LOOK_EVERY, Logs, Selection
 from jobman_core.models.attempt import Attempt
 from jobman_core.models.event import Event
 from jobman_core.models.task import QueueDefinition, TaskStatus
@@ -38,11 +34,15 @@ from jobman_core.models.view import (
     QueueView,
     TaskDetail,
 )
-from jobman_core.plugins import PluginRow, Plugins
-from jobman_core.queue.service import QueueService
-from jobman_core.queues import Queues, tasks_file
-from jobman_core.run.slices import Slices
 from jobman_core.views import job_view
+
+# Start-up is paid by everybody: what only some commands need is imported when they run.
+if TYPE_CHECKING:
+    from jobman_core.config.surroundings import Surroundings
+    from jobman_core.jobs import Jobs
+    from jobman_core.logs import Selection
+    from jobman_core.plugins import PluginRow, Plugins
+    from jobman_core.queues import Queues
 
 #: How many of a job's newest events and attempts ``show`` gives.
 _EVENTS: Final = 200
@@ -69,7 +69,7 @@ class App:
         make: bool = False,
         user: str | None = None,
         clock: Clock | None = None,
-        plugins: Plugins | None = None,
+        plugins: "Plugins | None" = None,
         echo: Callable[[str], None] | None = None,
     ) -> None:
         """Name a home; nothing is touched before the block is entered.
@@ -123,8 +123,7 @@ class App:
     async def __aexit__(self, *_: object) -> None:
         """Close it."""
         if self._opened is not None:
-            await self._opened.backends.aclose()
-            await self._opened.store.aclose()
+            await self._opened.aclose()
 
     # -- jobs ------------------------------------------------------------------------------
 
@@ -145,7 +144,7 @@ class App:
         result = []
         for job in created:
             if start:
-                await Jobs(hub).start(job)
+                await (await self._jobs()).start(job)
             result.append(Created(await self._view(job), file.notes))
         return result
 
@@ -171,7 +170,7 @@ class App:
         if hub is None:
             return []
         if refresh:
-            await self._refresh(hub)
+            await (await self._jobs()).ask_clouds()
         return [
             job_view(record, hub.liveness(record))
             for record in await hub.store.records(deleted=deleted)
@@ -216,55 +215,57 @@ class App:
         del force_prefix  # Prefix scripts are not run by this version.
         hub = await self._ready()
         job = await hub.resolve(job)
-        await Jobs(hub).run_here(job, set_up=not cmd_only, force=force)
+        await (await self._jobs()).run_here(job, set_up=not cmd_only, force=force)
         return await self._view(job)
 
     async def drive(self, job: str) -> None:
         """Be a job's controller in its session."""
-        jobs = Jobs(await self._ready())
+        jobs = await self._jobs()
         await jobs.finish_wishes()
         await jobs.drive(job, in_session=True)
 
     async def resume(self, job: str, *, force: bool = False, force_prefix: bool = False) -> Done:
         """Start a job that does not run."""
         del force, force_prefix
-        return await Jobs(await self._ready()).resume(job)
+        return await (await self._jobs()).resume(job)
 
     async def unattended(self) -> Sequence[str]:
         """Give the jobs that ``resume --all`` is for."""
-        return await Jobs(self._opened).unattended() if self._opened else []
+        return await (await self._jobs()).unattended() if self._opened else []
 
     async def bring_back(self, job: str) -> Done:
         """Do for one of them what is open."""
-        return await Jobs(await self._ready()).bring_back(job)
+        return await (await self._jobs()).bring_back(job)
 
     async def stop(self, job: str) -> Done:
         """End what runs; a slice that is ready stays, and costs."""
-        return await Jobs(await self._ready()).stop(job)
+        return await (await self._jobs()).stop(job)
 
     async def reboot(self, job: str, *, force: bool = False, force_prefix: bool = False) -> Done:
         """Stop a job and start it again, with its file as it stands now."""
         del force, force_prefix
-        return await Jobs(await self._ready()).reboot(job)
+        return await (await self._jobs()).reboot(job)
 
     async def requeue(self, job: str) -> Done:
         """Let a queue worker give its task back and take another."""
-        return await Jobs(await self._ready()).requeue(job)
+        return await (await self._jobs()).requeue(job)
 
     async def cancel(self, job: str) -> Done:
         """End what runs, and give the slice back; the job stays listed."""
-        return await Jobs(await self._ready()).cancel(job)
+        return await (await self._jobs()).cancel(job)
 
     async def delete(self, job: str) -> Done:
         """End what runs, give the slice back, and take the job off the list."""
-        return await Jobs(await self._ready()).delete(job)
+        return await (await self._jobs()).delete(job)
 
     async def clean(self, job: str) -> Done:
         """Delete a job and remove its folder."""
-        return await Jobs(await self._ready()).clean(job)
+        return await (await self._jobs()).clean(job)
 
     async def attach(self, job: str) -> Sequence[str]:
         """Give the command that shows a job's session on this terminal."""
+        from jobman_core.jobs import session_name
+
         hub = await self._ready()
         record = await hub.record(job)
         session = hub.backends.session(record.job.session)
@@ -350,6 +351,8 @@ class App:
         tail: int | None = None,
     ) -> AsyncGenerator[LogChunk, None]:
         """Read logs of a job's attempts, of a task's, or of a job's controllers."""
+        from jobman_core.logs import Logs, Selection
+
         hub = await self._ready()
         logs = Logs(hub)
         if task is not None:
@@ -376,7 +379,9 @@ class App:
         async for chunk in chunks:
             yield chunk
 
-    def _of_task(self, hub: Hub, queue: str, task: str) -> Selection:
+    def _of_task(self, hub: Hub, queue: str, task: str) -> "Selection":
+        from jobman_core.logs import Selection
+
         async def attempts() -> Sequence[Attempt]:
             return await hub.store.attempts(queue=queue, task=task)
 
@@ -388,6 +393,8 @@ class App:
 
     async def watch(self, after: int) -> AsyncGenerator[Event, None]:
         """Yield events with higher ids as they come, without end."""
+        from jobman_core.logs import LOOK_EVERY
+
         hub = await self._ready()
         while True:
             events = await hub.store.events(after=after)
@@ -397,26 +404,30 @@ class App:
             if not events:
                 await hub.clock.sleep(LOOK_EVERY)
 
-    def plugins(self) -> Sequence[PluginRow]:
+    def plugins(self) -> "Sequence[PluginRow]":
         """List every plugin, also those that failed to load."""
         return self.plugins_loaded.rows()
 
     # -- wiring ----------------------------------------------------------------------------
 
     @property
-    def plugins_loaded(self) -> Plugins:
+    def plugins_loaded(self) -> "Plugins":
         """The plugins, loaded when they are first asked for."""
         if self._plugins is None:
-            self._plugins = Plugins.from_environment(BUILTINS)
+            from jobman_core.plugins import Plugins
+
+            self._plugins = Plugins.from_environment(builtins)
         return self._plugins
 
     def _settings(self) -> Settings:
         return self._opened.settings if self._opened else load_settings(self._home)
 
-    def _surroundings(self) -> Surroundings:
+    def _surroundings(self) -> "Surroundings":
         """Give what files are read against, whether or not there is a home yet."""
         if self._opened is not None:
             return self._opened.surroundings()
+        from jobman_core.config.surroundings import Surroundings
+
         return Surroundings(self._home, self.plugins_loaded, self._settings())
 
     async def _ready(self, *, make: bool = False) -> Hub:
@@ -439,42 +450,35 @@ class App:
         settings = load_settings(self._home)
         store = SqliteStore(Context(self._home.root, "", self._clock))
         await store.open()
-        home_id = await store.home_id()
         self._opened = Hub(
             home=self._home,
+            home_id=await store.home_id(),
             user=self.user,
             settings=settings,
-            plugins=self.plugins_loaded,
             store=store,
             clock=self._clock,
-            backends=Backends(self.plugins_loaded, self._home.root, home_id, self._clock, settings),
-            queues=QueueService(store, self._home, self._clock, _read_tasks),
+            find_plugins=lambda: self.plugins_loaded,
+            read_tasks=_read_tasks,
             echo=self._echo,
         )
 
-    async def _queues(self, path: Path | None) -> Queues:
+    async def _jobs(self) -> "Jobs":
+        from jobman_core.jobs import Jobs
+
+        return Jobs(await self._ready())
+
+    async def _queues(self, path: Path | None) -> "Queues":
+        from jobman_core.queues import Queues, tasks_file
+
         if self._opened is None:
             # No home is made for a file that is missing or has faults.
             _read_tasks(tasks_file(self._home, path))
-        hub = await self._ready(make=True)
-        return Queues(hub, Jobs(hub))
+        return Queues(await self._ready(make=True), await self._jobs())
 
     async def _view(self, job: str) -> JobView:
         hub = await self._ready()
         record = await hub.store.record(job)
         return job_view(record, hub.liveness(record))
-
-    async def _refresh(self, hub: Hub) -> None:
-        """Ask the clouds about the slices of jobs that nobody watches now."""
-        for record in await hub.store.records():
-            slice_ = record.slice
-            if slice_ is None or not slice_.held:
-                continue
-            try:
-                async with hub.acting(record) as ctx:
-                    await Slices(ctx, hub.clock.sleep).look(slice_)
-            except HeldError:
-                continue  # Its controller looks all the time.
 
 
 def _read_tasks(path: Path) -> QueueDefinition:

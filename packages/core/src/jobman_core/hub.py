@@ -2,39 +2,73 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Callable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import attrs
 
-from jobman_core.backends import Backends
 from jobman_core.clock import Clock
 from jobman_core.config.settings import Settings
-from jobman_core.config.surroundings import Surroundings
 from jobman_core.errors import NotFoundError, NotYoursError
 from jobman_core.home import Home
 from jobman_core.interfaces.store import JobRecord, Store
 from jobman_core.models.job import Job
 from jobman_core.models.lease import Lease, Liveness
-from jobman_core.plugins import Plugins
-from jobman_core.queue.service import QueueService
-from jobman_core.run.context import JobContext
-from jobman_core.run.journal import Journal
+from jobman_core.models.task import QueueDefinition
 from jobman_core.run.lease import Tenure, Terms, liveness_of
 
+# What only acts, and is not needed to look, is imported when it is used.
+if TYPE_CHECKING:
+    from jobman_core.backends import Backends
+    from jobman_core.config.surroundings import Surroundings
+    from jobman_core.plugins import Plugins
+    from jobman_core.queue.service import QueueService
+    from jobman_core.run.context import JobContext
 
-@attrs.define
+
+@attrs.define(slots=False)
 class Hub:
     """A home that is open, and the person who acts in it."""
 
     home: Home
+    #: The home's UUID.
+    home_id: str
     user: str
     settings: Settings
-    plugins: Plugins
     store: Store
     clock: Clock
-    backends: Backends
-    queues: QueueService
+    find_plugins: "Callable[[], Plugins]"
+    #: Reads a tasks file.
+    read_tasks: Callable[[Path], QueueDefinition]
     #: Gets what controllers in this process say.
     echo: Callable[[str], None] | None = None
+
+    @cached_property
+    def plugins(self) -> "Plugins":
+        """All that is installed."""
+        return self.find_plugins()
+
+    @cached_property
+    def backends(self) -> "Backends":
+        """The backends of this home."""
+        from jobman_core.backends import Backends
+
+        return Backends(self.plugins, self.home.root, self.home_id, self.clock, self.settings)
+
+    @cached_property
+    def queues(self) -> "QueueService":
+        """The queues of this home."""
+        from jobman_core.queue.service import QueueService
+
+        return QueueService(self.store, self.home, self.clock, self.read_tasks)
+
+    async def aclose(self) -> None:
+        """Let go of the clouds that were used, and of the store."""
+        # Only if they were used: to close is no reason to load them.
+        if "backends" in vars(self):
+            await self.backends.aclose()
+        await self.store.aclose()
 
     @property
     def terms(self) -> Terms:
@@ -51,13 +85,15 @@ class Hub:
             msg = f"job {job.id} belongs to {job.user}: ask them, or an admin of this home"
             raise NotYoursError(msg)
 
-    def surroundings(self) -> Surroundings:
+    def surroundings(self) -> "Surroundings":
         """Give what job files are read against."""
+        from jobman_core.config.surroundings import Surroundings
+
         return Surroundings(
             self.home,
             self.plugins,
             self.settings,
-            home_id=self.backends.home_id,
+            home_id=self.home_id,
             clock=self.clock,
         )
 
@@ -94,7 +130,7 @@ class Hub:
     @contextlib.asynccontextmanager
     async def acting(
         self, record: JobRecord, *, in_session: bool = False
-    ) -> AsyncIterator[JobContext]:
+    ) -> "AsyncIterator[JobContext]":
         """Hold a job's lease, and act for it, for the length of a block.
 
         Raises:
@@ -106,10 +142,12 @@ class Hub:
 
     def context(
         self, job: Job, lease: Lease, tenure: Tenure, *, in_session: bool = False
-    ) -> JobContext:
+    ) -> "JobContext":
         """Put together what acts for a job under a lease."""
         # YAML is too slow to import for commands that only look.
         from jobman_core.config.job import load_snapshot
+        from jobman_core.run.context import JobContext
+        from jobman_core.run.journal import Journal
 
         spec = load_snapshot(self.home.config(job.user, job.id), self.surroundings())
         journal = Journal(

@@ -28,6 +28,7 @@ from jobman_core.models.outcome import Cause
 from jobman_core.models.view import Done
 from jobman_core.run.attempt import GRACE, STOP_LIMIT
 from jobman_core.run.controller import Controller
+from jobman_core.run.slices import Slices
 from jobman_core.run.wind_down import end_attempts, wind_down
 from jobman_core.views import status_of_record
 
@@ -211,6 +212,17 @@ class Jobs:
                 # It stays on the books; this job's own work is not to wait for it.
                 if hub.echo is not None:
                     hub.echo(f"job {record.job.id} cannot be given back yet: {error}")
+
+    async def ask_clouds(self) -> None:
+        """Look at the slices of jobs that nobody watches now, and write down what they are."""
+        hub = self._hub
+        for record in await hub.store.records():
+            slice_ = record.slice
+            if slice_ is None or not slice_.held:
+                continue
+            with contextlib.suppress(HeldError):  # Its controller looks all the time.
+                async with hub.acting(record) as ctx:
+                    await Slices(ctx, hub.clock.sleep).look(slice_)
 
     # -- driving ---------------------------------------------------------------------------
 

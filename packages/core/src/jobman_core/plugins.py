@@ -6,11 +6,10 @@ provider and a second one of the same name is refused.
 """
 
 import asyncio
-import importlib.metadata
 import logging
 import os
-from collections.abc import Iterator, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
 import pluggy
@@ -44,6 +43,10 @@ KNOWN_DISTRIBUTIONS: Final = {
     ("notifier", "email"): "jobman-notify-email",
 }
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+Builtins = Callable[[], Mapping[str, object]]
 _B = TypeVar("_B", bound=Backend)
 _log = logging.getLogger(__name__)
 
@@ -68,28 +71,38 @@ class _Provider:
 class Plugins:
     """The plugins of one process, with pluggy's manager behind a typed face."""
 
-    def __init__(self, builtins: Sequence[tuple[str, object]] = (), *, disabled: str = "") -> None:
-        """Load everything that is installed.
+    def __init__(self, builtins: Builtins = dict, *, disabled: str = "") -> None:
+        """Say what to load; that is done when a plugin is first asked for.
 
         Args:
-            builtins: names and modules that come with the core.
+            builtins: gives the modules that come with the core, by name.
             disabled: names that are switched off, with commas between (JOBMAN_DISABLED_PLUGINS).
         """
-        self._manager = pluggy.PluginManager(GROUP)
-        self._manager.add_hookspecs(hookspecs)
+        self._builtins = builtins
         self._disabled = {name.strip() for name in disabled.split(",") if name.strip()}
         self._registry: dict[tuple[str, str], tuple[type[Backend], _Provider]] = {}
         self._failed: list[PluginRow] = []
+        self._loaded = False
+        self._manager = pluggy.PluginManager(GROUP)
+        self._manager.add_hookspecs(hookspecs)
+
+    @classmethod
+    def from_environment(cls, builtins: Builtins) -> "Plugins":
+        """Leave out what the process's environment switches off."""
+        return cls(builtins, disabled=os.environ.get("JOBMAN_DISABLED_PLUGINS", ""))
+
+    def _load_all(self) -> None:
+        """Load everything, at the first look: commands that only read the store need none of it."""
+        if self._loaded:
+            return
+        self._loaded = True
+        import importlib.metadata
+
         version = importlib.metadata.version(BUILTIN)
-        for name, module in builtins:
+        for name, module in self._builtins().items():
             self.add(name, module, distribution=BUILTIN, version=version)
         for point in importlib.metadata.entry_points(group=GROUP):
             self._load(point)
-
-    @classmethod
-    def from_environment(cls, builtins: Sequence[tuple[str, object]]) -> "Plugins":
-        """Load everything that the process's environment does not switch off."""
-        return cls(builtins, disabled=os.environ.get("JOBMAN_DISABLED_PLUGINS", ""))
 
     def judge(self, hook_name: str, **arguments: object) -> tuple[str, Any] | None:
         """Ask plugin by plugin for a judgement: the first result, and who gave it.
@@ -103,15 +116,17 @@ class Plugins:
 
     async def tell(self, hook_name: str, **arguments: object) -> None:
         """Tell every plugin of an event, in a thread; failures are logged and contained."""
+        self._load_all()
         if getattr(self._manager.hook, hook_name).get_hookimpls():
             await asyncio.to_thread(list, self._ask(hook_name, arguments))
 
     def _ask(self, hook_name: str, arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+        self._load_all()
         caller = getattr(self._manager.hook, hook_name)
         for impl in reversed(caller.get_hookimpls()):
             try:
                 result = impl.function(*(arguments[name] for name in impl.argnames))
-            except Exception:
+            except Exception:  # noqa: BLE001 - any plugin, any fault
                 _log.exception("plugin %s failed in %s", impl.plugin_name, hook_name)
                 continue
             yield impl.plugin_name, result
@@ -120,6 +135,7 @@ class Plugins:
         self, name: str, plugin: object, *, distribution: str, version: str | None = None
     ) -> None:
         """Register one plugin and what it brings; what fails becomes a row."""
+        self._load_all()
         if name in self._disabled:
             return
         provider = _Provider(distribution, version)
@@ -136,11 +152,17 @@ class Plugins:
 
     def names(self, kind: str) -> list[str]:
         """Give the names of all backends of a kind."""
-        return sorted(name for k, name in self._registry if k == kind)
+        return sorted(name for k, name in self._backends if k == kind)
 
     def has(self, kind: str, name: str) -> bool:
         """Tell whether a backend is there."""
-        return (kind, name) in self._registry
+        return (kind, name) in self._backends
+
+    @property
+    def _backends(self) -> Mapping[tuple[str, str], tuple[type[Backend], _Provider]]:
+        """What all plugins together bring."""
+        self._load_all()
+        return self._registry
 
     def get(self, kind: str, name: str, base: type[_B]) -> type[_B]:
         """Look up what YAML calls a backend.
@@ -148,7 +170,7 @@ class Plugins:
         Raises:
             InvalidInputError: it is not installed; the message says what to install.
         """
-        found = self._registry.get((kind, name))
+        found = self._backends.get((kind, name))
         if found is None or not issubclass(found[0], base):
             raise InvalidInputError(self.missing(kind, name))
         return found[0]
@@ -168,12 +190,12 @@ class Plugins:
         """List every backend, and every plugin that failed and why."""
         rows = [
             PluginRow(kind, name, provider.distribution, provider.version)
-            for (kind, name), (_, provider) in sorted(self._registry.items())
+            for (kind, name), (_, provider) in sorted(self._backends.items())
         ]
         off = [PluginRow("plugin", name, None, None, "switched off") for name in self._disabled]
         return [*rows, *self._failed, *sorted(off, key=lambda row: row.name)]
 
-    def _load(self, point: importlib.metadata.EntryPoint) -> None:
+    def _load(self, point: "EntryPoint") -> None:
         if point.name in self._disabled:
             return
         dist = point.dist

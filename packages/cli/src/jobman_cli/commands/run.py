@@ -10,7 +10,6 @@ from jobman_cli.front import front_of
 
 if TYPE_CHECKING:
     from jobman_core.app import App
-
     from jobman_core.models.view import JobView
 
 _EXAMPLES = """

@@ -1,8 +1,10 @@
 """What works with nothing installed; registered through the same hooks as any plugin."""
 
-from typing import Final
+from collections.abc import Mapping
 
-from jobman_core.builtin import registration
 
-#: Names and modules, as the plugin manager takes them.
-BUILTINS: Final = (("builtin", registration),)
+def builtins() -> Mapping[str, object]:
+    """Give the modules whose hooks bring the built-ins, by name."""
+    from jobman_core.builtin import registration
+
+    return {"builtin": registration}

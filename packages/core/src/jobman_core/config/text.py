@@ -14,7 +14,7 @@ SMALL: Final = 4 << 20
 LARGE: Final = 64 << 20
 
 #: What YAML does not allow in a file.
-_ODD: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_ODD: Final = "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 _BOM: Final = "\ufeff"
 
 
@@ -61,7 +61,7 @@ def decode(data: bytes, path: Path | str) -> str:
         message = f"byte 0x{data[error.start]:02x} is not UTF-8 text: save the file as UTF-8"
         raise ConfigError([Fault(str(path), line, column, "", message)]) from error
     text = text.removeprefix(_BOM)
-    odd = _ODD.search(text)
+    odd = re.search(_ODD, text)
     if odd is not None:
         line, column = _place(text[: odd.start()])
         message = f"character U+{ord(odd[0]):04X} has no place in a text file: take it out"

@@ -96,8 +96,9 @@ class Runner(ABC):
         """Yield reports of all hosts as they come, with the output from these offsets on.
 
         A report comes at once when a host's state changes, soon when there is output, and now and
-        then all the same. A host is followed until it says DONE, LOST, ENDED or NONE; one that
-        does not answer yields SILENT reports, until it does.
+        then all the same. A host is followed until it says DONE, LOST, ENDED or NONE, and on
+        from there, in that state, until all the output that it had then was given; one that does
+        not answer yields SILENT reports, until it does.
         """
 
     @abstractmethod

@@ -33,8 +33,10 @@ class Mirror:
         self._written: dict[str, int] = {}
         self._complaints: dict[str, str] = {}
 
-    async def write(self, queue: Queue, *, now: bool = False) -> None:
+    async def write(self, queue: Queue, *, now: bool = False) -> bool:
         """Write a queue's state file, if something changed since anybody last wrote it.
+
+        Tells whether it is up to date now.
 
         It may be behind by two seconds, or ten times what its last writing cost. What goes wrong is
         logged: a view that cannot be written ends nobody's work.
@@ -47,7 +49,7 @@ class Mirror:
             StoreError: the store cannot be read.
         """
         if self._written.get(queue.path) == queue.changes:
-            return
+            return True
         target = state_file.path_of(Path(queue.path))
         lock = state_file.lock_of(target)
         try:
@@ -57,6 +59,7 @@ class Mirror:
         except OSError as error:
             why = error.strerror or error
             self._complain(queue.path, f"{target} cannot be written ({why}): check its folder")
+        return self._written.get(queue.path) == queue.changes
 
     async def _write(self, queue: Queue, target: Path, *, now: bool) -> None:
         home = await self._store.home_id()

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import logging
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -38,6 +39,11 @@ class _Signature:
     ctime: int
     size: int
     inode: int
+
+    @classmethod
+    def of(cls, stat: os.stat_result) -> "_Signature":
+        """Take it from a look at the file."""
+        return cls(stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino)
 
 
 @attrs.frozen
@@ -105,8 +111,15 @@ class QueueService:
         """
         return await self._catch_up(await self._resolved(path), patience=0.0)
 
-    async def mirror(self, path: Path, *, now: bool = False) -> None:
+    async def changed(self, path: Path) -> bool:
+        """Tell, by its times alone, whether a tasks file may have changed since it was read."""
+        real = await self._resolved(path)
+        return await asyncio.to_thread(self._differs, real)
+
+    async def mirror(self, path: Path, *, now: bool = False) -> bool:
         """Write the state file of a tasks file, if something changed.
+
+        Tells whether it is up to date now.
 
         It may be behind by two seconds, or ten times what its last writing cost. What goes wrong is
         logged: a view that cannot be written ends nobody's work.
@@ -116,7 +129,7 @@ class QueueService:
             now: write what changed at once, and wait a little for others who write.
         """
         queue = await self._store.queue(str(await self._resolved(path)))
-        await self._mirror.write(queue, now=now)
+        return await self._mirror.write(queue, now=now)
 
     # -- reading the tasks file ------------------------------------------------------------
 
@@ -185,11 +198,17 @@ class QueueService:
         if look.signature is not None:
             self._seen[path] = look.signature
 
+    def _differs(self, path: Path) -> bool:
+        try:
+            return self._seen.get(str(path)) != _Signature.of(path.stat())
+        except OSError:
+            return True
+
     def _look(self, path: Path) -> _Look:
         """Look at a file: at its times first, at its content if they changed."""
         try:
             stat = path.stat()
-            signature = _Signature(stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino)
+            signature = _Signature.of(stat)
             if self._seen.get(str(path)) == signature:
                 return _Look(unchanged=True)
             content_hash = _digest(path.read_bytes())

@@ -174,8 +174,11 @@ class Controller:
             await self._ctx.queues.mirror(path, now=True)
 
     async def _mirror_on(self, path: Path) -> None:
+        news: int | None = None
         while True:
             with contextlib.suppress(StoreError):
                 # The listener says in the log what is wrong with the store.
-                await self._ctx.queues.mirror(path)
+                heard = self._drive.orders.news
+                if heard != news and await self._ctx.queues.mirror(path):
+                    news = heard
             await self._ctx.clock.sleep(MIRROR_EVERY)

@@ -63,13 +63,13 @@ async def _serve_queue(drive: Drive, slice_: Slice, mode: QueueMode) -> Ending:
 async def _next_task(drive: Drive, slice_: Slice, mode: QueueMode) -> Attempt | None:
     """Wait for a task and claim it; None once there was none for as long as the job allows."""
     ctx, offer = drive.ctx, Offer.of(slice_)
+    path = Path(ctx.job.queue or mode.config)
     idle_since = ctx.clock.monotonic()
     asked: int | None = None
     while True:
-        queue = await ctx.queues.refresh(Path(ctx.job.queue or mode.config))
-        # Nothing can have become claimable while nobody wrote anything.
-        version = await ctx.store.version()
-        if version != asked:
+        # Nothing can have become claimable while nobody wrote anything, here or there.
+        if asked != await ctx.store.version() or await ctx.queues.changed(path):
+            queue = await ctx.queues.refresh(path)
             claim = await ctx.store.claim(
                 ctx.lease,
                 queue.path,

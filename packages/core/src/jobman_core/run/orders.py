@@ -34,6 +34,8 @@ class Orders:
         """Begin with what the store said when the controller started."""
         self._ctx = ctx
         self.desired = record.job.desired
+        #: Rises whenever anybody changed anything in the store.
+        self.news = 0
         self._asked: dict[str, str] = {}
         self._status: JobStatus | None = None
         self._heard = asyncio.Condition()
@@ -92,6 +94,7 @@ class Orders:
                 if version != seen:
                     await self._hear(await self._ctx.record())
                     seen = version
+                    self.news += 1
             except StoreError as error:
                 # It says so in the log and goes on: what runs on the hosts needs no database.
                 self._ctx.journal.job(f"the store cannot be read now: {error}")

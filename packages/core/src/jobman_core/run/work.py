@@ -1,6 +1,5 @@
 """What one attempt runs, wherever it came from: a task, or the job's command."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import attrs
@@ -77,7 +76,7 @@ def plan_of(
     """Say what is started on each host."""
     hosts = attempt.hosts
     ips = ",".join(slice_.hosts[i].ip or "" for i in hosts)
-    shared: Mapping[str, str] = {
+    shared = {
         **spec.environment,
         "JOBMAN_TASK_ID": work.label,
         "JOBMAN_RUN_ID": attempt.run_id,

@@ -1,6 +1,7 @@
 """What every runner must do."""
 
 import asyncio
+import uuid
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
@@ -22,6 +23,11 @@ MakeRunner: TypeAlias = Callable[[], Runner]
 
 GRACE = 5.0
 NEVER_ENDS = "echo began\nsleep 86400\n"
+
+
+def new_token() -> str:
+    """Give a token like the store's: no other attempt on this machine has it, of any test."""
+    return uuid.uuid4().hex
 
 
 def plan(script: str, *args: str, **env: str) -> LaunchPlan:
@@ -87,7 +93,7 @@ class RunnerContract:
 
     @pytest.fixture
     def attempt(self) -> AttemptRef:
-        return AttemptRef("0a1b2c3d", 3, (0, 1))
+        return AttemptRef(new_token(), 3, (0, 1))
 
     async def test_an_attempt_nobody_heard_of_is_none(
         self, runner: Runner, attempt: AttemptRef
@@ -211,12 +217,12 @@ class RunnerContract:
         with pytest.raises(StaleLeaseError):
             await runner.end(older, grace=GRACE)
         with pytest.raises(StaleLeaseError):
-            await runner.launch(attrs.evolve(older, token="another"), plan("echo no"))
+            await runner.launch(attrs.evolve(older, token=new_token()), plan("echo no"))
         assert await states(runner, older) == {0: HostState.RUNNING, 1: HostState.RUNNING}
         newer = attrs.evolve(attempt, epoch=4)
         assert all(end.confirmed for end in (await runner.end(newer, grace=GRACE)).values())
         with pytest.raises(StaleLeaseError):
-            await runner.launch(attrs.evolve(attempt, token="another"), plan("echo no"))
+            await runner.launch(attrs.evolve(attempt, token=new_token()), plan("echo no"))
 
     async def test_ceasing_to_follow_leaves_nothing(
         self, runner: Runner, attempt: AttemptRef
@@ -247,7 +253,7 @@ class ShellRunnerContract(RunnerContract):
 
     @pytest.fixture
     def one(self) -> AttemptRef:
-        return AttemptRef("single-1", 3, (0,))
+        return AttemptRef(new_token(), 3, (0,))
 
     async def test_arguments_and_environment_are_data(
         self, runner: Runner, one: AttemptRef
@@ -424,19 +430,19 @@ class ShellRunnerContract(RunnerContract):
     ) -> None:
         await runner.launch(one, plan(_BEATING + "sleep 86400"))
         await wait_for(hosts[0], "beats")
-        other = attrs.evolve(one, token="single-2")
+        other = attrs.evolve(one, token=new_token())
         await runner.launch(other, plan("echo mine"))
         await _beats_no_more(hosts[0])
         assert await states(runner, one) == {0: HostState.ENDED}
         assert (await follow(runner, other))[0].output == b"mine\n"
 
     async def test_old_attempts_are_forgotten_but_for_the_last(self, runner: Runner) -> None:
-        for number in range(8):
-            attempt = AttemptRef(f"many-{number}", 1, (0,))
+        attempts = [AttemptRef(new_token(), 1, (0,)) for _ in range(8)]
+        for number, attempt in enumerate(attempts):
             await runner.launch(attempt, plan(f"echo {number}"))
             assert (await follow(runner, attempt))[0].output == b"%d\n" % number
-        assert await states(runner, AttemptRef("many-0", 1, (0,))) == {0: HostState.NONE}
-        assert await states(runner, AttemptRef("many-6", 1, (0,))) == {0: HostState.DONE}
+        assert await states(runner, attempts[0]) == {0: HostState.NONE}
+        assert await states(runner, attempts[6]) == {0: HostState.DONE}
 
 
 _BEATING = "setsid sh -c 'trap \"\" TERM; while :; do echo >> beats; sleep 0.05; done' &\n"

@@ -294,7 +294,7 @@ class ProcessSessionContract(SessionContract):
     async def test_survives_its_starter_and_the_starter_s_group(self, bed: SessionBed) -> None:
         bed.names.add("s")
         cls = type(bed.session)
-        starter = subprocess.Popen(  # noqa: ASYNC220 - it has to be killed with its whole group
+        starter = subprocess.Popen(
             (sys.executable, "-c", _STARTER, cls.__module__, cls.__qualname__, str(bed.home),
              bed.session.context.home_id, os.environ["PATH"]),
             stdout=subprocess.PIPE, start_new_session=True,

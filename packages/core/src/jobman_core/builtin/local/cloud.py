@@ -81,7 +81,7 @@ class LocalCloud(Cloud):
     Settings = LocalSettings
     default_zone: ClassVar[str | None] = "local"
     #: A look is one small file.
-    look_every: ClassVar[float] = 1.0
+    look_every: ClassVar[float] = 2.0
 
     def __init__(self, context: Context) -> None:
         """Read the settings.

@@ -1,0 +1,1 @@
+"""Measurements: run them from the root of the checkout, as modules."""
