@@ -35,8 +35,6 @@ REACH_LIMIT: Final = 20.0
 REACH_EVERY: Final = 2.0
 #: Seconds that one command of an environment's set-up may take.
 SET_UP_LIMIT: Final = 3600.0
-#: Seconds between two looks whether a queue's state file is behind.
-MIRROR_EVERY: Final = 1.0
 
 
 class Controller:
@@ -181,4 +179,4 @@ class Controller:
                 heard = self._drive.orders.news
                 if heard != news and await self._ctx.queues.mirror(path):
                     news = heard
-            await self._ctx.clock.sleep(MIRROR_EVERY)
+            await self._drive.orders.next_look()

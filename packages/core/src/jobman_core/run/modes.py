@@ -10,8 +10,8 @@ from jobman_core.models.slice import Offer, Slice
 from jobman_core.models.task import TaskStatus
 from jobman_core.run.drive import Drive
 
-#: Seconds between two looks for a task, or two wake-ups of a job that holds.
-IDLE_EVERY: Final = 1.0
+#: Seconds between two wake-ups of a job that only holds its slice.
+HOLD_EVERY: Final = 3600.0
 
 
 async def execute(drive: Drive, slice_: Slice) -> Ending:
@@ -68,7 +68,8 @@ async def _next_task(drive: Drive, slice_: Slice, mode: QueueMode) -> Attempt | 
     asked: int | None = None
     while True:
         # Nothing can have become claimable while nobody wrote anything, here or there.
-        if asked != await ctx.store.version() or await ctx.queues.changed(path):
+        if asked != drive.orders.news or await ctx.queues.changed(path):
+            asked = drive.orders.news
             queue = await ctx.queues.refresh(path)
             claim = await ctx.store.claim(
                 ctx.lease,
@@ -84,11 +85,10 @@ async def _next_task(drive: Drive, slice_: Slice, mode: QueueMode) -> Attempt | 
                 await drive.tell_task(claim.attempt, old)
                 return claim.attempt
             await drive.step(Step.IDLE, await _why_idle(drive, queue.path, offer, queue.problem))
-            asked = await ctx.store.version()
         idle = ctx.clock.monotonic() - idle_since
         if mode.idle_timeout is not None and idle >= mode.idle_timeout:
             return None
-        await ctx.clock.sleep(IDLE_EVERY)
+        await drive.orders.next_look()
 
 
 async def _why_idle(drive: Drive, path: str, offer: Offer, problem: str) -> str:
@@ -110,4 +110,4 @@ async def _why_idle(drive: Drive, path: str, offer: Offer, problem: str) -> str:
 async def _hold(drive: Drive) -> Ending:
     await drive.step(Step.IDLE, "holds its slice, which costs; it has no command and no queue")
     while True:
-        await drive.ctx.clock.sleep(IDLE_EVERY * 60)
+        await drive.ctx.clock.sleep(HOLD_EVERY)

@@ -39,6 +39,7 @@ class Orders:
         self._asked: dict[str, str] = {}
         self._status: JobStatus | None = None
         self._heard = asyncio.Condition()
+        self._looked = asyncio.Event()
 
     @contextlib.asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
@@ -77,6 +78,10 @@ class Orders:
         async with self._heard:
             await self._heard.wait_for(lambda: self.desired is not Desired.RUNNING)
 
+    async def next_look(self) -> None:
+        """Return after the store was looked at once more: the pulse of all that waits for news."""
+        await self._looked.wait()
+
     async def end_of(self, token: str) -> str:
         """Return the cause once someone wants an attempt ended, or the job stopped."""
         async with self._heard:
@@ -98,6 +103,8 @@ class Orders:
             except StoreError as error:
                 # It says so in the log and goes on: what runs on the hosts needs no database.
                 self._ctx.journal.job(f"the store cannot be read now: {error}")
+            looked, self._looked = self._looked, asyncio.Event()
+            looked.set()
             await self._ctx.clock.sleep(LOOK_EVERY)
 
     async def _hear(self, record: JobRecord) -> None:
