@@ -134,6 +134,7 @@ class App:
             ConfigError: the file, or its tasks file, has faults; nothing was created.
         """
         from jobman_core.create import check_job_file, create_jobs
+        from jobman_core.starting import Starter
 
         if count < 1:
             msg = f"count {count}: at least one job"
@@ -144,7 +145,7 @@ class App:
         result = []
         for job in created:
             if start:
-                await (await self._jobs()).start(job)
+                await Starter(hub).start(job)
             result.append(Created(await self._view(job), file.notes))
         return result
 
@@ -264,7 +265,7 @@ class App:
 
     async def attach(self, job: str) -> Sequence[str]:
         """Give the command that shows a job's session on this terminal."""
-        from jobman_core.jobs import session_name
+        from jobman_core.starting import session_name
 
         hub = await self._ready()
         record = await hub.record(job)

@@ -2,17 +2,11 @@
 
 import asyncio
 import contextlib
-import hashlib
 import os
 import shutil
-import sys
-from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
 from typing import Final
 
-from jobman_core.command import Command
 from jobman_core.errors import (
-    CommandFailedError,
     HeldError,
     InvalidInputError,
     JobmanError,
@@ -20,9 +14,8 @@ from jobman_core.errors import (
     UnfinishedError,
 )
 from jobman_core.hub import Hub
-from jobman_core.interfaces.session import SessionStart
 from jobman_core.interfaces.store import JobRecord, Note
-from jobman_core.models.job import Desired, EndingKind, Job, Step
+from jobman_core.models.job import Desired, EndingKind
 from jobman_core.models.lease import Liveness
 from jobman_core.models.outcome import Cause
 from jobman_core.models.view import Done
@@ -30,13 +23,12 @@ from jobman_core.run.attempt import GRACE, STOP_LIMIT
 from jobman_core.run.controller import Controller
 from jobman_core.run.slices import Slices
 from jobman_core.run.wind_down import end_attempts, wind_down
+from jobman_core.starting import Starter, session_name
 from jobman_core.views import status_of_record
 
-#: Seconds for a controller to take its lease after its session started.
-START_LIMIT: Final = 10.0
 #: Seconds for a live controller to carry out an order.
 ORDER_LIMIT: Final = STOP_LIMIT + GRACE + 20.0
-#: Seconds between two looks while waiting for either.
+#: Seconds between two looks whether it has.
 LOOK_EVERY: Final = 0.05
 
 _VERBS: Final = {
@@ -53,113 +45,11 @@ class Jobs:
     def __init__(self, hub: Hub) -> None:
         """Keep the home."""
         self._hub = hub
+        self._starter = Starter(hub)
 
     # -- starting --------------------------------------------------------------------------
 
-    async def start(self, job: str, *, flags: Sequence[str] = ()) -> Job:
-        """Want a job running, and start its controller in its session.
-
-        Raises:
-            CommandFailedError: the session died at once; the message has its last words.
-            HeldError: a live controller has it.
-        """
-        hub = self._hub
-        async with self._starting(job):
-            record = await hub.store.record(job)
-            if hub.liveness(record) in (Liveness.ALIVE, Liveness.ELSEWHERE):
-                msg = f"job {job} has a live controller: `jobman stop {job}` ends it"
-                raise HeldError(msg)
-            record = await self._take_in_edits(record)
-            note = Note("job.started", f"{hub.user} starts it")
-            await hub.store.set_desired(job, Desired.RUNNING, note)
-            await self._start_session(record.job, flags)
-        return (await hub.store.record(job)).job
-
-    async def _start_session(self, job: Job, flags: Sequence[str]) -> None:
-        hub = self._hub
-        session = hub.backends.session(job.session)
-        if missing := session.missing():
-            raise CommandFailedError(missing)
-        before = [event.id for event in await hub.store.events(job=job.id)][-1:]
-        log = hub.home.logs(job.user, job.id) / "job.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
-        start = SessionStart(
-            session_name(job.id),
-            Command((sys.executable, "-m", "jobman_core", str(hub.home.root), job.id, *flags)),
-            log,
-            hub.home.root,
-            dict(os.environ),
-        )
-        try:
-            await session.start(start)
-            await self._see_it_begin(job, before[0] if before else 0, log)
-        except CommandFailedError as error:
-            await self._say_why_dead(job.id, str(error))
-            raise
-
-    async def _see_it_begin(self, job: Job, after: int, log: Path) -> None:
-        """Return once the controller has the lease, or had it; raise if its session died before."""
-        hub = self._hub
-        session = hub.backends.session(job.session)
-        deadline = hub.clock.monotonic() + START_LIMIT
-        while hub.clock.monotonic() < deadline:
-            alive = await session.alive(session_name(job.id))
-            events = await hub.store.events(after=after, job=job.id)
-            if any(event.kind == "controller.started" for event in events):
-                return
-            if not alive:
-                msg = f"the session of job {job.id} ended before it did anything: {last_words(log)}"
-                raise CommandFailedError(msg)
-            await hub.clock.sleep(LOOK_EVERY)
-
-    async def _say_why_dead(self, job: str, why: str) -> None:
-        """Leave the reason where ``show`` and ``list`` look for it."""
-        hub = self._hub
-        record = await hub.store.record(job)
-        with contextlib.suppress(HeldError):
-            async with hub.tenure() as tenure, tenure.lease(record) as lease:
-                await hub.store.set_step(lease, Step.NONE, why)
-        await hub.store.add_event(Note("session.died", why), job=job)
-
-    @contextlib.asynccontextmanager
-    async def _starting(self, job: str) -> AsyncIterator[None]:
-        """Let one process at a time start a job's session."""
-        import portalocker
-
-        record = await self._hub.store.record(job)
-        folder = self._hub.home.job(record.job.user, job)
-        if not folder.is_dir():
-            msg = f"job {job} has no folder {folder}: it was cleaned; create it anew"
-            raise NotFoundError(msg)
-        path = folder / ".start.lock"
-        lock = portalocker.Lock(path, timeout=START_LIMIT * 2, fail_when_locked=False)
-        await asyncio.to_thread(lock.acquire)
-        try:
-            yield
-        finally:
-            lock.release()
-
-    async def _take_in_edits(self, record: JobRecord) -> JobRecord:
-        """Let an edited snapshot count from this start on.
-
-        Raises:
-            ConfigError: it has faults.
-        """
-        hub, job = self._hub, record.job
-        path = hub.home.config(job.user, job.id)
-        spec_hash = hashlib.sha256(path.read_bytes()).hexdigest()
-        if spec_hash == job.spec_hash:
-            return record
-        # Only when a snapshot was edited: YAML is too slow to import for every command.
-        from jobman_core.config.job import read_snapshot
-        from jobman_core.create import draft_of
-
-        file = read_snapshot(path, hub.surroundings())
-        draft = await draft_of(hub, file, job.user)
-        await hub.store.set_spec(job.id, draft, spec_hash=spec_hash)
-        return await hub.store.record(job.id)
-
-    async def resume(self, job: str, *, flags: Sequence[str] = ()) -> Done:
+    async def resume(self, job: str) -> Done:
         """Start a job that should run and does not; a controller that hangs is replaced."""
         hub = self._hub
         record = await hub.record(job)
@@ -175,7 +65,7 @@ class Jobs:
             return await self._done(job, f"it is done; `jobman reboot {job}` runs it again")
         if not running and (record.attempts or record.withdrawing):
             await self._carry_out(job)
-        await self.start(job, flags=flags)
+        await self._starter.start(job)
         return await self._done(job)
 
     async def unattended(self) -> list[str]:
@@ -255,7 +145,7 @@ class Jobs:
         if hub.liveness(record) in (Liveness.ALIVE, Liveness.ELSEWHERE):
             msg = f"job {job} has a live controller: `jobman logs -f {job}` follows it"
             raise HeldError(msg)
-        await self._take_in_edits(record)
+        await self._starter.take_in_edits(record)
         note = Note("job.started", f"{hub.user} runs it in the foreground")
         await hub.store.set_desired(job, Desired.RUNNING, note)
         await self.drive(job, in_session=False, set_up=set_up, force=force)
@@ -283,7 +173,7 @@ class Jobs:
             await asyncio.to_thread(shutil.rmtree, folder)
         return done
 
-    async def reboot(self, job: str, *, flags: Sequence[str] = ()) -> Done:
+    async def reboot(self, job: str) -> Done:
         """Stop a job and start it again, with its file as it stands now."""
         hub = self._hub
         record = await hub.record(job)
@@ -292,7 +182,7 @@ class Jobs:
             msg = f"job {record.job.id} was deleted: create it anew"
             raise NotFoundError(msg)
         await self._order(record.job.id, Desired.STOPPED)
-        await self.start(record.job.id, flags=flags)
+        await self._starter.start(record.job.id)
         return await self._done(record.job.id)
 
     async def requeue(self, job: str) -> Done:
@@ -310,7 +200,7 @@ class Jobs:
             await self.end_attempt(job, attempt.token, Cause.REQUEUED)
         record = await hub.store.record(job)
         if hub.liveness(record) is not Liveness.ALIVE:
-            await self.start(job)
+            await self._starter.start(job)
         given = ", ".join(str(task) for task in tasks)
         return await self._done(job, f"gave back {given}" if given else "it had no task")
 
@@ -387,18 +277,3 @@ def _unfinished(record: JobRecord) -> bool:
     """Tell whether an order to end a job has not been carried out to the end."""
     wanted = record.job.desired is Desired.RUNNING and record.job.ending is None
     return not wanted and bool(record.attempts or record.withdrawing)
-
-
-def session_name(job: str) -> str:
-    """Give the name of a job's session."""
-    return f"job-{job}"
-
-
-def last_words(log: Path) -> str:
-    """Give the end of a log, for an error on one line."""
-    try:
-        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError as error:
-        return f"{log} cannot be read ({error.strerror})"
-    said = [line.strip() for line in lines[-3:] if line.strip()]
-    return " | ".join(said) or f"{log} is empty"

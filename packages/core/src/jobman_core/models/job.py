@@ -157,6 +157,8 @@ class Job:
     #: Why the step takes time, for people.
     step_reason: str = ""
     ending: Ending | None = None
+    #: Of the newest lease that anybody took.
+    epoch: int = 0
     #: Failures of the fixed command since the job was last started by hand.
     restarts: int = 0
     #: Slices lost and replaced, ever.

@@ -76,6 +76,7 @@ def job_of(row: Row) -> Job:
         step=Step(row["step"]),
         step_reason=row["step_reason"],
         ending=ending,
+        epoch=row["epoch"],
         restarts=row["restarts"],
         recoveries=row["recoveries"],
         avoid_task=row["avoid_task"],
