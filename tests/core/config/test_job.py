@@ -388,7 +388,10 @@ comand: {}
         "2:3: job.nam: unknown key 'nam' (did you mean 'name'?)",
         "3:9: job.loop: it must be true, false or always, not 'maybe'",
         "4:16: job.remote_user: 'Bad' is no user name: use small letters, digits, - and _",
-        "5:21: job.environment.1x: '1x' is no name of a shell variable: use letters, digits and _",
+        (
+            "5:21: job.environment.1x: '1x' is no name of a shell variable: use letters, digits "
+            "and _, and none that bash keeps for itself"
+        ),
         (
             "5:39: job.environment.JOBMAN_JOB_ID: 'JOBMAN_JOB_ID' is jobman's own: names beginning "
             "with JOBMAN_ are taken"

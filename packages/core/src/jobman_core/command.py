@@ -1,9 +1,18 @@
 """Commands as lists of arguments, how they ended, and the one place that quotes for a shell."""
 
+import re
 import shlex
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 import attrs
+
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_BASH_OWN: Final = re.compile(
+    "_|BASHOPTS|BASHPID|BASH_(ALIASES|ARGC|ARGV|ARGV0|CMDS|COMMAND|LINENO|SOURCE|SUBSHELL|VERSINFO)"
+    "|DIRSTACK|EPOCHREALTIME|EPOCHSECONDS|EUID|FUNCNAME|GROUPS|HISTCMD|LINENO|OPTIND|PIPESTATUS"
+    "|PPID|RANDOM|SECONDS|SHELLOPTS|SRANDOM|UID"
+)
 
 
 def _strings(argv: Iterable[str]) -> tuple[str, ...]:
@@ -43,6 +52,14 @@ class Exit:
         """Give the last lines of what it said, errors first, as text for a person."""
         said = (self.stderr.strip() or self.stdout.strip()).decode("utf-8", "replace")
         return "\n".join(said.splitlines()[-lines:])
+
+
+def is_variable(name: str) -> bool:
+    """Tell whether an environment variable of that name can reach a program through bash.
+
+    It keeps some for itself (bash(1), "Shell Variables"): what is exported under them is lost.
+    """
+    return bool(_VARIABLE.fullmatch(name)) and not _BASH_OWN.fullmatch(name)
 
 
 def quote(argv: Iterable[str]) -> str:

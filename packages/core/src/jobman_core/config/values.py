@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 from cattrs.errors import IterableValidationError, IterableValidationNote
 
+from jobman_core.command import is_variable
 from jobman_core.config.faults import meant
 from jobman_core.config.nodes import (
     Map,
@@ -31,7 +32,6 @@ _DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([smhd]?)")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _USER: Final = re.compile(r"[a-z_][a-z0-9_-]*")
 _SUFFIX: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,30}")
-_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: What a program is told by jobman itself.
 _RESERVED: Final = "JOBMAN_"
 _LONGEST_NAME: Final = 100
@@ -240,9 +240,10 @@ def environment(node: object) -> dict[str, str]:
         raise WrongValueError(f"it must be a map of names and values, not {what(node)}")
 
     def read(name: str) -> tuple[str, str]:
-        if not _VARIABLE.fullmatch(name):
+        if not is_variable(name):
             raise WrongValueError(
-                f"{short(name)!r} is no name of a shell variable: use letters, digits and _"
+                f"{short(name)!r} is no name of a shell variable: use letters, digits and _, "
+                "and none that bash keeps for itself"
             )
         if name.startswith(_RESERVED):
             raise WrongValueError(

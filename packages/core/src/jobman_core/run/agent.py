@@ -16,7 +16,7 @@ from typing import Final
 import attrs
 
 from jobman_core.clock import Clock
-from jobman_core.command import Command
+from jobman_core.command import Command, is_variable
 from jobman_core.errors import (
     CommandFailedError,
     HostUnreachableError,
@@ -43,14 +43,7 @@ _QUIET_FIRST, _QUIET_FLOWING, _QUIET_IDLE = 0.2, 1.0, 2.0
 _RETRY_FIRST, _RETRY_MOST = 0.5, 5.0
 _GOES_ON: Final = (HostState.LAUNCHING, HostState.RUNNING, HostState.SILENT)
 
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
-#: Names that bash keeps for itself: what is exported under them does not reach a program.
-_BASH_OWN: Final = re.compile(
-    "_|BASHOPTS|BASHPID|BASH_(ALIASES|ARGC|ARGV|ARGV0|CMDS|COMMAND|LINENO|SOURCE|SUBSHELL|VERSINFO)"
-    "|DIRSTACK|EPOCHREALTIME|EPOCHSECONDS|EUID|FUNCNAME|GROUPS|HISTCMD|LINENO|OPTIND|PIPESTATUS"
-    "|PPID|RANDOM|SECONDS|SHELLOPTS|SRANDOM|UID"
-)
 
 
 @attrs.frozen
@@ -285,7 +278,7 @@ def _content(plan: LaunchPlan, index: int) -> tuple[bytes, bytes, bytes, bytes]:
     """Give script, environment, argv and standard input, as the agent reads them."""
     env = {**plan.command.env, **plan.host_env.get(index, {})}
     for name in env:
-        if not _NAME.fullmatch(name) or _BASH_OWN.fullmatch(name) or name.startswith("_jobman"):
+        if not is_variable(name) or name.startswith("_jobman"):
             raise InvalidInputError(
                 f"environment: {name!r} cannot be the name of a variable for a program: "
                 "use letters, digits and '_', and none of the shell's own"

@@ -19,6 +19,7 @@
 #   log      the program's output
 #   final    "DONE CODE" or "ENDED -": made by ln, so the first word is the last
 #   gone     nothing of it lives any more: proof
+#   mark     in the environment of all that it starts on this host
 #   keeper   the name of what keeps its tree of processes, for ENDER
 
 # -- the program's own process ----------------------------------------------------------------
@@ -48,7 +49,8 @@ if [ "$1" = _start ]; then
     while IFS= read -r -d '' _jobman_item; do
         export "$_jobman_item"
     done < "$1/env" 2> /dev/null
-    export JOBMAN_ATTEMPT_TOKEN="${1##*/}"
+    IFS= read -r JOBMAN_ATTEMPT_TOKEN < "$1/mark"
+    export JOBMAN_ATTEMPT_TOKEN
     shift
     exec -- "$@"
 fi
@@ -100,7 +102,9 @@ seconds() { # MILLISECONDS: sets seconds, as flock and sleep want them
 
 members() { # FOLDER: lists the living processes of its attempt that can be told from outside
     {
-        LC_ALL=C grep -lszxF "JOBMAN_ATTEMPT_TOKEN=${1##*/}" /proc/[0-9]*/environ
+        if [ -r "$1/mark" ] && IFS= read -r _mark < "$1/mark"; then
+            LC_ALL=C grep -lszxF "JOBMAN_ATTEMPT_TOKEN=$_mark" /proc/[0-9]*/environ
+        fi
         if [ -r "$1/pid" ] && read -r _pid _start _boot < "$1/pid" && [ "$_boot" = "$boot" ]; then
             # Where others have processes too, only a session whose leader is known is surely ours.
             start_of "$_pid" || :
@@ -324,8 +328,10 @@ launch() { # EPOCH CWD DEVICES LOCK_FILE SCRIPT ENV ARGV STDIN -- ENDER…
     receive env "$_env"
     receive argv "$_argv"
     receive stdin "$_stdin"
+    # Hosts may be folders of one machine: the mark tells the programs of one attempt apart.
     # The record of the end has its room from the start: it must fit on a disk that is full then.
-    printf '%-31s\n' ' ' > "$here/result" && printf '%s\n' "${JOBMAN_KEEPER-}" > "$here/keeper" &&
+    printf '%s.%s\n' "$token" "$(stat -c %d.%i "$here")" > "$here/mark" &&
+        printf '%-31s\n' ' ' > "$here/result" && printf '%s\n' "${JOBMAN_KEEPER-}" > "$here/keeper" &&
         true > "$here/log" && true > "$here/alive" || {
         rm -rf "$here"
         fail refused "cannot write $here: is the disk of the host full?"

@@ -3,14 +3,19 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
 import attrs
 
 from jobman_core.clock import to_text
-from jobman_core.errors import CommandFailedError, HostUnreachableError, UnfinishedError
+from jobman_core.errors import (
+    CommandFailedError,
+    HostUnreachableError,
+    InvalidInputError,
+    UnfinishedError,
+)
 from jobman_core.models.attempt import Attempt, AttemptRef, HostReport, HostState
 from jobman_core.models.job import Desired
 from jobman_core.models.outcome import Cause, Outcome, OutcomeKind, interrupted
@@ -133,22 +138,30 @@ class AttemptRun:
     async def _launch_and_follow(self, work: Work) -> Outcome:
         try:
             reports = await self._retried(self._reached)
-            if any(report.state is HostState.NONE for report in reports.values()):
-                await self._launch(work)
-            else:
+            fresh = [host for host, r in reports.items() if r.state is HostState.NONE]
+            if len(fresh) < len(reports):
                 self._ctx.journal.job(f"adopts attempt {self.attempt.number} of {work.label}")
-        except CommandFailedError as error:
+            if fresh:
+                await self._launch(work, fresh)
+        except (CommandFailedError, InvalidInputError) as error:
             return self._setup_failed(str(error))
         except _SilentTooLongError as error:
             return interrupted(Cause.UNREACHABLE, str(error))
         return await self._follow()
 
-    async def _launch(self, work: Work) -> None:
-        """Start it on every host; where it was started before nothing happens."""
+    async def _launch(self, work: Work, fresh: Sequence[int]) -> None:
+        """Start it on every host; where it was started before nothing happens.
+
+        Args:
+            work: what to run.
+            fresh: the hosts that do not know it yet: only those get its code.
+        """
         ctx = self._ctx
         await ctx.store.save_attempt(ctx.lease, self.attempt)
         if work.repo is not None and work.workdir is not None:
-            commit = await self._retried(partial(self._check_out, work.repo, work.workdir))
+            # A controller that was lost half way had chosen the commit for all hosts.
+            repo = attrs.evolve(work.repo, branch=self.attempt.commit or work.repo.branch)
+            commit = await self._retried(partial(self._check_out, fresh, repo, work.workdir))
             self.attempt = attrs.evolve(self.attempt, commit=commit)
             await ctx.store.save_attempt(ctx.lease, self.attempt)
         plan = plan_of(work, self.attempt, ctx.spec, self._slice, ctx.environment)
@@ -159,10 +172,11 @@ class AttemptRun:
         names = ", ".join(map(str, self.attempt.hosts))
         ctx.journal.job(f"runs {work.label}, attempt {self.attempt.number}, on hosts {names}")
 
-    async def _check_out(self, repo: Repo, workdir: str) -> str:
+    async def _check_out(self, indices: Sequence[int], repo: Repo, workdir: str) -> str:
         hosts = self._ctx.hosts(self._slice)
-        chosen = [hosts[index] for index in self.attempt.hosts]
-        return await checkout(chosen, repo, workdir, limit=CHECKOUT_LIMIT)
+        return await checkout(
+            [hosts[index] for index in indices], repo, workdir, limit=CHECKOUT_LIMIT
+        )
 
     async def _reached(self) -> Mapping[int, HostReport]:
         """Give answers of all hosts; while one is silent the others cannot be judged."""

@@ -209,6 +209,14 @@ class RunnerContract:
         await make_runner().end(attempt, grace=GRACE)
         assert {host.state for host in (await following).values()} == {HostState.ENDED}
 
+    async def test_an_end_on_one_host_leaves_the_same_attempt_alone_on_the_other(
+        self, runner: Runner, attempt: AttemptRef
+    ) -> None:
+        await runner.launch(attempt, plan(NEVER_ENDS))
+        await runner.end(attrs.evolve(attempt, hosts=(0,)), grace=GRACE)
+        assert await states(runner, attempt) == {0: HostState.ENDED, 1: HostState.RUNNING}
+        await runner.end(attempt, grace=GRACE)
+
     async def test_an_older_epoch_may_neither_launch_nor_end(
         self, runner: Runner, attempt: AttemptRef
     ) -> None:
