@@ -10,7 +10,7 @@ import attrs
 from jobman_core.config.job import JobFile, read_job
 from jobman_core.config.source import read_source
 from jobman_core.config.surroundings import Surroundings
-from jobman_core.config.tasks import read_tasks
+from jobman_core.config.tasks import queue_notes, read_tasks
 from jobman_core.errors import ConfigError, Fault
 from jobman_core.hub import Hub
 from jobman_core.interfaces.cloud import Cloud
@@ -30,9 +30,13 @@ def check_job_file(path: Path, around: Surroundings) -> JobFile:
         ConfigError: the faults of both.
     """
     file = read_job(path, around)
+    spec, notes = file.spec("0"), list(file.notes)
+    if spec.prefix:
+        names = ", ".join(script.name for script in spec.prefix)
+        notes.append(f"prefix scripts are not run by this version: {names}")
     if file.queue is not None:
-        read_tasks(Path(file.queue))
-    return file
+        notes += queue_notes(spec, read_tasks(Path(file.queue)))
+    return attrs.evolve(file, notes=tuple(notes))
 
 
 async def create_jobs(hub: Hub, file: JobFile, count: int) -> list[str]:
