@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jobman_core.config.job import parse_job
-from jobman_core.config.settings import Settings
 from jobman_core.config.settings_file import read_settings
 from jobman_core.config.surroundings import Surroundings
 from jobman_core.config.tasks import parse_tasks
 from jobman_core.errors import ConfigError
+from jobman_core.models.settings import Settings
 from jobman_core.models.task import QueueDefinition
 
 bounded = settings(

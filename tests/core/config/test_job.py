@@ -9,7 +9,6 @@ import pytest
 
 from jobman_core import hookimpl
 from jobman_core.config.job import JobFile, parse_job, read_job
-from jobman_core.config.settings import Settings
 from jobman_core.config.surroundings import Surroundings
 from jobman_core.errors import ConfigError
 from jobman_core.home import Home
@@ -23,6 +22,7 @@ from jobman_core.models.job import (
     PrefixScript,
     QueueMode,
 )
+from jobman_core.models.settings import Settings
 from jobman_core.models.slice import SliceRequest
 from jobman_core.models.task import Workers
 from jobman_core.plugins import Plugins

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from jobman_core.config.settings import Settings, load_settings, own_settings
+from jobman_core.config.settings import load_settings, own_settings
 from jobman_core.errors import ConfigError
 from jobman_core.home import Home
+from jobman_core.models.settings import Settings
 
 LAB = """\
 cloud: gcp

@@ -10,12 +10,12 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from jobman_core.config.job import JobFile, load_snapshot, parse_job, read_job, read_snapshot
-from jobman_core.config.settings import Settings
 from jobman_core.config.snapshot import quote
 from jobman_core.config.source import parse_source
 from jobman_core.config.surroundings import Surroundings
 from jobman_core.errors import ConfigError
 from jobman_core.models.job import JobSpec
+from jobman_core.models.settings import Settings
 
 Parse = Callable[..., JobFile]
 Faults = Callable[..., list[str]]

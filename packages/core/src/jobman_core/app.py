@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from jobman_core.builtin import builtins
 from jobman_core.builtin.sqlite import SqliteStore
 from jobman_core.clock import Clock, SystemClock, to_text
-from jobman_core.config.settings import Settings, load_settings
+from jobman_core.config.settings import load_settings
 from jobman_core.errors import Fault, InvalidInputError, NotFoundError
 from jobman_core.home import Home, find_home
 from jobman_core.hub import Hub
@@ -22,6 +22,7 @@ from jobman_core.interfaces.backend import Context
 from jobman_core.interfaces.store import JobRecord
 from jobman_core.models.attempt import Attempt
 from jobman_core.models.event import Event
+from jobman_core.models.settings import Settings
 from jobman_core.models.task import QueueDefinition, TaskStatus
 from jobman_core.models.view import (
     Created,

@@ -6,11 +6,11 @@ from typing import TypeVar
 import attrs
 
 from jobman_core.clock import Clock
-from jobman_core.config.settings import Settings
 from jobman_core.interfaces.backend import Backend, Context
 from jobman_core.interfaces.cloud import Cloud
 from jobman_core.interfaces.environment import Environment
 from jobman_core.interfaces.session import Session
+from jobman_core.models.settings import Settings
 from jobman_core.plugins import Plugins
 
 _B = TypeVar("_B", bound=Backend)

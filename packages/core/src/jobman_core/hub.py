@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import attrs
 
 from jobman_core.clock import Clock
-from jobman_core.config.settings import Settings
 from jobman_core.errors import NotFoundError, NotYoursError
 from jobman_core.home import Home
 from jobman_core.interfaces.store import JobRecord, Store
 from jobman_core.models.job import Job
 from jobman_core.models.lease import Lease, Liveness
+from jobman_core.models.settings import Settings
 from jobman_core.models.task import QueueDefinition
 from jobman_core.run.lease import Tenure, Terms, liveness_of
 

@@ -9,11 +9,11 @@ import attrs
 from jobman_core.config.faults import Faults
 from jobman_core.config.nodes import Map, Node, is_null, locate
 from jobman_core.config.sections import Duration, Line, TimeZone, to_plain
-from jobman_core.config.settings import Settings
 from jobman_core.config.source import Source, parse_source
 from jobman_core.config.structure import structure
 from jobman_core.config.text import decode
 from jobman_core.errors import ConfigError, Fault
+from jobman_core.models.settings import Settings
 
 #: Sections that hold one section a backend.
 _BACKENDS: Final = ("clouds", "sessions", "environments", "storages", "stores", "notifiers")

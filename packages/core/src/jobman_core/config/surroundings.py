@@ -7,9 +7,9 @@ from typing import TypeVar
 import attrs
 
 from jobman_core.clock import Clock, SystemClock
-from jobman_core.config.settings import Settings
 from jobman_core.home import Home
 from jobman_core.interfaces.backend import Backend, Context
+from jobman_core.models.settings import Settings
 from jobman_core.plugins import Plugins
 
 _B = TypeVar("_B", bound=Backend)
