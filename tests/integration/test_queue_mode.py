@@ -286,7 +286,7 @@ def test_task_ids_branches_and_environment_values_are_data(lab: Lab, repository:
     assert not [p for p in lab.root.parent.rglob("run_001*") if "tasks" not in p.parts]
 
 
-def test_an_idle_worker_gives_its_slice_back_after_its_idle_timeout(lab: Lab) -> None:
+def test_an_idle_worker_gives_its_slice_back_after_its_idle_timeout_and_can_be_resumed(lab: Lab) -> None:
     write_tasks(lab, "{id: one, run: echo one}")
     config = lab.write(
         "worker.yaml",
@@ -302,6 +302,9 @@ def test_an_idle_worker_gives_its_slice_back_after_its_idle_timeout(lab: Lab) ->
     lab.until_status(job, "DONE")
     lab.until("its slice is gone", lambda: not lab.slices())
     assert lab.task("one")["status"] == "DONE"
+    write_tasks(lab, "{id: two, run: echo two}")
+    lab.run("resume", job)
+    lab.until("what came later", lambda: lab.task("two")["status"] == "DONE")
 
 
 def test_a_worker_that_is_resumed_goes_on_with_its_task(lab: Lab) -> None:

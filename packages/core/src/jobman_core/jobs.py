@@ -61,7 +61,8 @@ class Jobs:
         running = record.job.desired is Desired.RUNNING
         if running and hub.liveness(record) is Liveness.ALIVE:
             return await self._done(job, "it runs already")
-        if record.job.ending and record.job.ending.kind is EndingKind.DONE:
+        ending = record.job.ending
+        if ending and ending.kind is EndingKind.DONE and record.job.queue is None:
             return await self._done(job, f"it is done; `jobman reboot {job}` runs it again")
         if not running and (record.attempts or record.withdrawing):
             await self._carry_out(job)
