@@ -286,7 +286,9 @@ def test_task_ids_branches_and_environment_values_are_data(lab: Lab, repository:
     assert not [p for p in lab.root.parent.rglob("run_001*") if "tasks" not in p.parts]
 
 
-def test_an_idle_worker_gives_its_slice_back_after_its_idle_timeout_and_can_be_resumed(lab: Lab) -> None:
+def test_an_idle_worker_gives_its_slice_back_after_its_idle_timeout_and_can_be_resumed(
+    lab: Lab,
+) -> None:
     write_tasks(lab, "{id: one, run: echo one}")
     config = lab.write(
         "worker.yaml",

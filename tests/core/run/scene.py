@@ -35,7 +35,7 @@ class Scene:
         self.clock = FakeClock()
         self.home = Home(root)
         self.home.state.mkdir(parents=True)
-        self.store = SqliteStore(Context(root, "", self.clock))
+        self.store = SqliteStore(Context(root, "", self.clock), busy=0.1)
         self.cloud = FakeCloud(Context(root, "home-1", self.clock))
         self.plugins = Plugins()
         self.tasks: tuple[TaskSpec, ...] = ()

@@ -8,16 +8,18 @@ from typing import Final
 
 from jobman_core.command import Command
 from jobman_core.errors import (
+    CloudError,
     CommandFailedError,
     HeldError,
     HostUnreachableError,
     JobmanError,
     StaleLeaseError,
     StoreError,
+    UnfinishedError,
 )
 from jobman_core.interfaces.host import Host
 from jobman_core.interfaces.store import JobRecord
-from jobman_core.models.job import Ending, EndingKind, Loop, Step
+from jobman_core.models.job import Desired, Ending, EndingKind, Loop, Step
 from jobman_core.models.outcome import Cause
 from jobman_core.models.slice import Slice
 from jobman_core.run.context import JobContext
@@ -25,10 +27,12 @@ from jobman_core.run.drive import Drive
 from jobman_core.run.hosts import on_all, run_on_all
 from jobman_core.run.modes import execute
 from jobman_core.run.orders import Ordered
-from jobman_core.run.record import STORE_EVERY, unwanted
+from jobman_core.run.record import unwanted
 from jobman_core.run.slices import LostError, NoPlaceError
 from jobman_core.run.wind_down import end_attempts, give_back, wind_down
 
+#: Seconds between two tries to go on when store, cloud or hosts do not let it.
+RETRY_EVERY: Final = 5.0
 #: Seconds that a host may take to say that it is there.
 REACH_LIMIT: Final = 20.0
 #: Seconds between two tries to reach hosts that are silent.
@@ -53,25 +57,28 @@ class Controller:
 
         Raises:
             StaleLeaseError: someone else drives the job now; nothing more was done here.
-            UnfinishedError: an order could not be carried out to the end yet.
         """
-        ctx = self._ctx
-        async with self._drive.orders.listening(), self._mirroring():
+        ctx, orders = self._ctx, self._drive.orders
+        async with orders.listening(), self._mirroring():
             while True:
                 try:
-                    await self._work(set_up=set_up)
+                    if orders.desired is Desired.RUNNING:
+                        await self._work(set_up=set_up)
+                    else:
+                        ctx.journal.job(f"is to be {orders.desired}: ends what runs")
+                        await wind_down(ctx)
                 except Ordered:
-                    ctx.journal.job("is wanted otherwise: ends what runs")
-                    await wind_down(ctx)
+                    continue
                 except StaleLeaseError:
                     ctx.journal.job("another controller has this job now: leaves it alone")
                     raise
-                except StoreError as error:
-                    ctx.journal.job(f"waits for its store: {error}")
-                    await ctx.clock.sleep(STORE_EVERY)
-                    continue
-                ctx.journal.job("is over")
-                return
+                except (StoreError, CloudError, UnfinishedError) as error:
+                    # All of these pass: whatever is half done is found again on the books.
+                    ctx.journal.job(f"goes on in {RETRY_EVERY:g} s: {error}")
+                    await ctx.clock.sleep(RETRY_EVERY)
+                else:
+                    ctx.journal.job("is over")
+                    return
 
     async def _work(self, *, set_up: bool) -> None:
         drive = self._drive
@@ -169,7 +176,9 @@ class Controller:
         finally:
             mirror.cancel()
             await asyncio.gather(mirror, return_exceptions=True)
-            await self._ctx.queues.mirror(path, now=True)
+            # A view that is behind is brought up to date by the next who looks.
+            with contextlib.suppress(StoreError):
+                await self._ctx.queues.mirror(path, now=True)
 
     async def _mirror_on(self, path: Path) -> None:
         news: int | None = None

@@ -73,7 +73,7 @@ class Slices:
 
         Raises:
             NoPlaceError: every candidate refused for good.
-            LostError: the job's own slice, which was ready once, is lost; it is gone by now.
+            LostError: the job's own slice, which was ready once, is lost.
         """
         looks, current = 0, await self._current()
         while True:
@@ -91,10 +91,10 @@ class Slices:
                 self._refusals.clear()
                 return current
             if current.lost_at is not None:
-                stood = current.ready_at is not None
-                current = await self.give_back(current, self._pause)
-                if stood:
+                if current.ready_at is not None:
+                    # What ran on it comes first: it is given back when this is called again.
                     raise LostError(current)
+                await self.give_back(current, self._pause)
                 current = None
                 continue
             why = seen.why if isinstance(seen, Unknown) else current.detail
@@ -148,12 +148,17 @@ class Slices:
         return gone
 
     async def _current(self) -> Slice | None:
-        """Give the generation that the job uses or waits for; older ones are seen off first."""
+        """Give the generation that the job uses or waits for; what is lost is seen off first."""
         record = await self._ctx.record()
         for old in record.withdrawing:
             await self.give_back(old, self._pause)
         current = record.slice
-        return current if current and current.held and not current.withdrawn else None
+        if current is None or not current.held or current.withdrawn:
+            return None
+        if current.lost_at is not None:
+            await self.give_back(current, self._pause)
+            return None
+        return current
 
     async def _request(self, refused: Slice | None) -> Slice:
         """Ask for a slice, wherever the policy says, until a cloud has taken the request on."""
