@@ -39,6 +39,7 @@ class Scene:
         self.cloud = FakeCloud(Context(root, "home-1", self.clock))
         self.plugins = Plugins()
         self.tasks: tuple[TaskSpec, ...] = ()
+        self.environment: Any = None
         self.queue_file = (root / "tasks.yaml").resolve()
         here = SliceRequest("fake", "v4-8", "here")
         self.spec = attrs.evolve(
@@ -91,6 +92,7 @@ class Scene:
                     journal=journal,
                     plugins=self.plugins,
                     queues=self.queues,
+                    environment=self.environment,
                 )
                 await Controller(ctx, record).drive()
 

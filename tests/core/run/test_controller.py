@@ -1,6 +1,7 @@
 """What a controller makes of what clouds and hosts say."""
 
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,17 +10,20 @@ import pytest
 from tests.core.run.scene import Scene, loop
 
 from jobman_core import hookimpl
+from jobman_core.command import Command
 from jobman_core.errors import (
     PermanentCloudError,
     StaleLeaseError,
     StockoutError,
     TransientCloudError,
 )
+from jobman_core.interfaces.environment import Environment
 from jobman_core.interfaces.store import Note
-from jobman_core.models.job import CommandMode, Desired, EndingKind, OnEnd, QueueMode, Step
+from jobman_core.models.job import CommandMode, Desired, EndingKind, JobSpec, OnEnd, QueueMode, Step
 from jobman_core.models.outcome import Cause, Outcome, OutcomeKind
 from jobman_core.models.slice import Slice, SliceIdentity, SlicePhase, SliceRequest
 from jobman_core.models.task import TaskSpec, TaskStatus, Workers
+from jobman_core.testing.fakes import FakeCloud, FakeHost
 
 HERE = SliceRequest("fake", "v4-8", "here")
 THERE = SliceRequest("fake", "v4-8", "there")
@@ -465,3 +469,48 @@ async def test_a_controller_that_comes_back_while_its_slice_suspends_waits_for_t
         scene.cloud.force("job-1-g1", SlicePhase.LOST, "SUSPENDED")
         await scene.until(lambda: "job-1-g2" in scene.cloud.slices)
         assert (await scene.outcomes())[0] == ("interrupted", "preempted")
+
+
+class Wrapping(Environment):
+    """An environment that leaves its mark."""
+
+    name = "wrapping"
+
+    def setup(self, spec: JobSpec, name: str | None) -> Sequence[Command]:
+        return [Command(("sh", "-c", "echo made >> made"))]
+
+    def wrap(self, spec: JobSpec, name: str | None, command: Command) -> Command:
+        return attrs.evolve(command, argv=("env", "WRAPPED=1", *command.argv))
+
+
+async def test_an_environment_is_made_on_every_host_and_wraps_the_program(tmp_path: Path) -> None:
+    async with Scene(tmp_path / "home", candidates=(WIDE,)) as scene:
+        hosts = [FakeHost(index, tmp_path / f"host-{index}") for index in range(4)]
+        scene.cloud = FakeCloud(scene.cloud.context, hosts=lambda _: hosts)
+        scene.environment = Wrapping(scene.cloud.context)
+        scene.spec = attrs.evolve(scene.spec, work=CommandMode('echo "wrapped=$WRAPPED"'))
+        scene.start()
+        await scene.over()
+        assert [(host.home / "made").read_text() for host in hosts] == ["made\n"] * 4
+        log = scene.home.command_log("ada", scene.job, 1, 3)
+        assert log.read_text() == "wrapped=1\n"
+
+
+async def test_an_environment_that_cannot_be_made_ends_the_job_and_names_host_and_command(
+    tmp_path: Path,
+) -> None:
+    class Broken(Wrapping):
+        def setup(self, spec: JobSpec, name: str | None) -> Sequence[Command]:
+            return [Command(("sh", "-c", "echo no such python >&2; exit 3"))]
+
+    async with Scene(tmp_path / "home") as scene:
+        hosts = [FakeHost(0, tmp_path / "host-0")]
+        scene.cloud = FakeCloud(scene.cloud.context, hosts=lambda _: hosts)
+        scene.environment = Broken(scene.cloud.context)
+        scene.start()
+        await scene.over()
+        job = (await scene.record()).job
+        assert job.ending
+        assert job.ending.kind is EndingKind.FAILED
+        for part in ("host 0", "sh", "3", "no such python"):
+            assert part in job.ending.reason
