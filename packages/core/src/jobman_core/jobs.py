@@ -52,12 +52,8 @@ class Jobs:
     async def resume(self, job: str) -> Done:
         """Start a job that should run and does not; a controller that hangs is replaced."""
         hub = self._hub
-        record = await hub.record(job)
-        hub.own(record.job)
+        record = await self._own(job)
         job = record.job.id
-        if record.job.desired is Desired.DELETED:
-            msg = f"job {job} was deleted: create it anew"
-            raise NotFoundError(msg)
         running = record.job.desired is Desired.RUNNING
         if running and hub.liveness(record) is Liveness.ALIVE:
             return await self._done(job, "it runs already")
@@ -137,12 +133,8 @@ class Jobs:
     async def run_here(self, job: str, *, set_up: bool, force: bool) -> None:
         """Drive a job in this process, in the foreground."""
         hub = self._hub
-        record = await hub.record(job)
-        hub.own(record.job)
+        record = await self._own(job)
         job = record.job.id
-        if record.job.desired is Desired.DELETED:
-            msg = f"job {job} was deleted: create it anew"
-            raise NotFoundError(msg)
         if hub.liveness(record) in (Liveness.ALIVE, Liveness.ELSEWHERE):
             msg = f"job {job} has a live controller: `jobman logs -f {job}` follows it"
             raise HeldError(msg)
@@ -176,12 +168,7 @@ class Jobs:
 
     async def reboot(self, job: str) -> Done:
         """Stop a job and start it again, with its file as it stands now."""
-        hub = self._hub
-        record = await hub.record(job)
-        hub.own(record.job)
-        if record.job.desired is Desired.DELETED:
-            msg = f"job {record.job.id} was deleted: create it anew"
-            raise NotFoundError(msg)
+        record = await self._own(job)
         await self._order(record.job.id, Desired.STOPPED)
         await self._starter.start(record.job.id)
         return await self._done(record.job.id)
@@ -189,8 +176,7 @@ class Jobs:
     async def requeue(self, job: str) -> Done:
         """Let a queue worker give its task back, and take another if there is one."""
         hub = self._hub
-        record = await hub.record(job)
-        hub.own(record.job)
+        record = await self._own(job)
         job = record.job.id
         if record.job.queue is None:
             msg = f"job {job} takes no tasks from a queue: `jobman reboot {job}` starts it again"
@@ -225,14 +211,24 @@ class Jobs:
                 raise UnfinishedError(msg)
             await hub.clock.sleep(LOOK_EVERY * 2)
 
+    async def _own(self, job: str, *, deleted: bool = False) -> JobRecord:
+        """Give a job that the actor may act on; one that was deleted only where that is no matter.
+
+        Raises:
+            NotFoundError: no such job, or it was deleted.
+            NotYoursError: it is someone else's.
+        """
+        record = await self._hub.record(job)
+        self._hub.own(record.job)
+        if record.job.desired is Desired.DELETED and not deleted:
+            msg = f"job {record.job.id} was deleted: create it anew"
+            raise NotFoundError(msg)
+        return record
+
     async def _order(self, job: str, desired: Desired) -> Done:
         hub = self._hub
-        record = await hub.record(job)
-        hub.own(record.job)
+        record = await self._own(job, deleted=desired is Desired.DELETED)
         job = record.job.id
-        if record.job.desired is Desired.DELETED and desired is not Desired.DELETED:
-            msg = f"job {job} was deleted"
-            raise NotFoundError(msg)
         if record.job.desired is not desired:
             note = Note(f"job.{desired}", f"{hub.user} {_VERBS[desired]} it")
             await hub.store.set_desired(job, desired, note)
