@@ -63,6 +63,15 @@ class TestCreate:
         assert err.startswith("note: something to know\n")
         assert not calls(app, "create")
 
+    def test_a_dry_run_of_several_says_how_many(self, cli: "Cli") -> None:
+        out = cli("create", "job.yaml", "--dry-run", "--count", "2").out
+        assert out.startswith("hello, 2 times, each:\n")
+
+    def test_the_hint_that_follows_can_be_typed(self, cli: "Cli") -> None:
+        err = cli("create", "job.yaml").err
+        assert "`jobman logs -f 000001`" in err
+        assert "`jobman show 000001`" in err
+
     def test_a_dry_run_as_json(self, cli: "Cli") -> None:
         plan = json.loads(cli("create", "job.yaml", "--dry-run", "--json").out)
         assert plan["cloud"] == ["v4-8 in us-central2-b, spot"]
@@ -262,6 +271,26 @@ ENDS = {
 }
 
 
+class TestForce:
+    @pytest.mark.parametrize("name", ["run", "resume", "reboot"])
+    def test_says_that_it_makes_no_difference(self, cli: "Cli", app: "FakeApp", name: str) -> None:
+        app.add_job("000001")
+        code, _, err = cli(name, "1", "--force", "--force-prefix")
+        assert code == 0
+        assert err == (
+            "--force and --force-prefix make no difference in this version: nothing on the hosts"
+            " is marked as prepared\n"
+        )
+        assert cli(name, "1", "--force").err.startswith("--force makes no difference")
+
+    @pytest.mark.parametrize("name", ["run", "resume", "reboot"])
+    def test_its_help_says_so(
+        self, cli: "Cli", name: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        cli(name, "--help")
+        assert " ".join(capsys.readouterr().out.split()).count("no difference") == 2
+
+
 class TestSeveral:
     @pytest.mark.parametrize(("name", "status"), ENDS.items())
     def test_each_job_has_a_line(self, cli: "Cli", app: "FakeApp", name: str, status: str) -> None:
@@ -286,6 +315,24 @@ class TestSeveral:
             "error: 000002: the cloud refused: ask for less",
             "error: there is no job 77: `jobman list` shows all",
         ]
+
+    def test_on_a_terminal_a_long_result_is_broken_between_words(
+        self, cli: "Cli", app: "FakeApp"
+    ) -> None:
+        app.add_job("000001")
+
+        async def stop(job: str) -> Done:
+            return Done(job, JobStatus.IDLE, "its slice is kept and costs until it is given back")
+
+        app.stop = stop  # type: ignore[method-assign]
+        assert cli("stop", "1", tty=True, columns=44).out == (
+            "000001  IDLE  its slice is kept and costs\n              until it is given back\n"
+        )
+        assert cli("stop", "1").out.count("\n") == 1
+
+    def test_cancel_takes_a_yes_that_it_does_not_need(self, cli: "Cli", app: "FakeApp") -> None:
+        app.add_job("000001")
+        assert cli("cancel", "1", "--yes").code == 0
 
     def test_as_json(self, cli: "Cli", app: "FakeApp", failure: JobmanError) -> None:
         app.add_job("000001")
@@ -367,6 +414,11 @@ class TestDestructive:
         assert (code, out) == (1, "")
         assert err.endswith("nothing was done\n")
         assert not calls(app, name)
+
+
+def test_attach_elsewhere_than_on_a_terminal_is_refused(cli: "Cli") -> None:
+    hint = "use one, or `jobman attach --json 1` for the command"
+    assert cli("attach", "1") == (2, "", f"error: this is no terminal: {hint}\n")
 
 
 def test_attach_as_json_gives_the_command(cli: "Cli") -> None:

@@ -36,6 +36,23 @@ def test_a_cut_text_fits(text: str, room: int) -> None:
     assert output.width(output.cut(output.clean(text), room)) <= room
 
 
+@pytest.mark.parametrize(
+    ("text", "room", "shown"),
+    [
+        ("waits for tasks: 2 are open", 30, "waits for tasks: 2 are open"),
+        ("waits for tasks: 2 are open", 24, "waits for tasks: 2 are…"),
+        ("waits for tasks: 2 are open", 17, "waits for tasks…"),
+        ("waits for tasks: 2 are open", 14, "waits for…"),
+        ("run an-identifier-without-end", 20, "run an-identifier-w…"),
+        ("an-identifier-without-end", 10, "an-identi…"),
+    ],
+)
+def test_a_text_is_cut_between_words_where_that_leaves_enough(
+    text: str, room: int, shown: str
+) -> None:
+    assert output.cut(text, room) == shown
+
+
 @given(st.text(alphabet="ab 試", max_size=60), st.integers(min_value=2, max_value=30))
 def test_wrapping_fits_and_loses_no_word(text: str, room: int) -> None:
     lines = output.wrap(text, room)

@@ -174,6 +174,13 @@ def test_a_reset_of_what_runs_asks_on_a_terminal(cli: "Cli", full: "FakeApp") ->
     assert cli("queue", "--reset", "base", tty=True, answer="yes\n").code == 0
 
 
+def test_a_reset_says_how_many_had_been_done(cli: "Cli", app: "FakeApp") -> None:
+    app.add_task("one", TaskStatus.DONE)
+    app.add_task("two", TaskStatus.FAILED)
+    said = "reset 2 tasks: one, two; 1 of them had been done\n"
+    assert cli("queue", "--reset-all") == (0, said, "")
+
+
 def test_nothing_to_reset_is_said(cli: "Cli", app: "FakeApp") -> None:
     assert cli("queue", "--reset-failed") == (0, "no task has failed\n", "")
     assert cli("queue", "--reset-all") == (0, "the queue has no tasks\n", "")

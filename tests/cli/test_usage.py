@@ -77,6 +77,11 @@ def test_version(cli: "Cli") -> None:
             ["logs", "1", "-f", "--json"],
             "--json cannot follow, since its document ends with the log: leave out -f",
         ),
+        (["create", "job.yaml", "--count", "0"], "--count 0: create at least 1 job"),
+        (
+            ["queue", "--reset-all", "--reset-failed"],
+            "--reset-all and --reset-failed at once: give one of them",
+        ),
         (["resume"], "resume what: give ids, or --all"),
         (["resume", "1", "--all"], "--all and ids: give one of them"),
         (
@@ -101,13 +106,47 @@ def test_json_may_stand_before_and_after_the_command(cli: "Cli", argv: list[str]
     assert cli(*argv) == (0, "[]\n", "")
 
 
-@pytest.mark.parametrize("argv", [["--home", "/h", "list"], ["list", "--home", "/h"]])
+@pytest.mark.parametrize("before", [True, False])
 def test_home_may_stand_before_and_after_the_command(
-    cli: "Cli", app: "FakeApp", argv: list[str]
+    cli: "Cli", app: "FakeApp", tmp_path: Path, before: bool
 ) -> None:
-    cli(*argv)
-    ((home, make),) = app.opened
-    assert (str(home), make) == ("/h", False)
+    option = ["--home", str(tmp_path)]
+    cli(*([*option, "list"] if before else ["list", *option]))
+    assert app.opened == [(tmp_path, False)]
+
+
+def test_a_home_that_was_named_and_is_not_there_is_not_shown_as_an_empty_one(
+    cli: "Cli", tmp_path: Path
+) -> None:
+    there, gone = tmp_path / "file", tmp_path / "gone"
+    there.touch()
+    end = ", or let `jobman create` make a home there\n"
+    assert cli("--home", str(gone), "list") == (
+        3,
+        "",
+        f"error: the home {gone} does not exist: check --home{end}",
+    )
+    assert cli("list", env={"JOBMAN_HOME": str(there)}) == (
+        3,
+        "",
+        f"error: the home {there} is no folder: check JOBMAN_HOME{end}",
+    )
+
+
+def test_h_is_help(cli: "Cli", capsys: pytest.CaptureFixture[str]) -> None:
+    for argv in (["-h"], ["list", "-h"]):
+        assert cli(*argv).code == 0
+        assert capsys.readouterr().out.startswith("Usage: jobman")
+
+
+def test_on_a_terminal_an_error_is_broken_between_words(cli: "Cli", app: "FakeApp") -> None:
+    text = "the cloud refused what it was asked for, " * 3 + "in a/path/" + "x" * 60
+    app.errors["run", "1"] = JobmanError(text)
+    assert cli("run", "1").err == f"error: {text}\n"
+    lines = cli("run", "1", tty=True, columns=40).err.splitlines()
+    assert " ".join(line.strip() for line in lines) == f"error: {text}"
+    assert all(len(line) <= 40 for line in lines[:-1])
+    assert lines[-1] == "       a/path/" + "x" * 60
 
 
 def test_colours_are_for_terminals_that_want_them(cli: "Cli", app: "FakeApp") -> None:

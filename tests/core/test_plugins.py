@@ -1,7 +1,11 @@
 """Plugins: found by entry point, isolated, listed, and never able to keep jobs from running."""
 
+import ast
+import asyncio
 import inspect
+import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +15,7 @@ import pytest
 from jobman_core import hookimpl, hookspecs
 from jobman_core.builtin import builtins
 from jobman_core.errors import InvalidInputError
+from jobman_core.hookspecs import HostProblem
 from jobman_core.interfaces.backend import Backend
 from jobman_core.interfaces.cloud import Cloud
 from jobman_core.interfaces.environment import Environment
@@ -18,7 +23,9 @@ from jobman_core.interfaces.notifier import Notifier
 from jobman_core.interfaces.session import Session
 from jobman_core.interfaces.storage import Storage
 from jobman_core.interfaces.store import Store
-from jobman_core.plugins import KINDS, Plugins
+from jobman_core.models.outcome import Outcome, OutcomeKind
+from jobman_core.models.place import GiveUp, Place, Wait
+from jobman_core.plugins import KINDS, ROOM, Plugins
 
 BASES = {
     "cloud": Cloud,
@@ -29,6 +36,32 @@ BASES = {
     "notifier": Notifier,
 }
 HOOKS = [name for name in vars(hookspecs) if name.startswith("jobman_")]
+_HERE = "core/test_plugins.py"
+_RUN = "core/run/test_controller.py"
+#: hook: the test that shows what it does.
+SHOWN = {
+    "jobman_clouds": (_HERE, "test_a_backend_of_every_kind_is_found_by_its_name"),
+    "jobman_sessions": (_HERE, "test_a_backend_of_every_kind_is_found_by_its_name"),
+    "jobman_environments": (_HERE, "test_a_backend_of_every_kind_is_found_by_its_name"),
+    "jobman_storages": (_HERE, "test_a_backend_of_every_kind_is_found_by_its_name"),
+    "jobman_stores": (_HERE, "test_a_backend_of_every_kind_is_found_by_its_name"),
+    "jobman_notifiers": (_HERE, "test_an_installed_plugin_is_found_by_its_entry_point"),
+    "jobman_problems": (_HERE, "test_checks_on_hosts_are_listed"),
+    "jobman_classify_exit": (
+        _RUN,
+        "test_a_plugins_verdict_names_the_plugin_and_makes_no_success_of_a_failure",
+    ),
+    "jobman_classify_running": (_RUN, "test_a_plugin_can_end_a_program_by_what_it_says"),
+    "jobman_place": (_RUN, "test_a_plugin_chooses_where_to_ask_for_a_slice"),
+    "jobman_job_changed": (
+        _RUN,
+        "test_plugins_hear_of_changes_and_their_failures_are_contained",
+    ),
+    "jobman_task_changed": (
+        _RUN,
+        "test_plugins_hear_of_changes_and_their_failures_are_contained",
+    ),
+}
 
 
 def bringing(kind: str, *names: str) -> object:
@@ -54,11 +87,12 @@ def test_every_hook_says_what_it_is_for_and_has_types(name: str) -> None:
     assert all(p.annotation is not p.empty for p in signature.parameters.values())
 
 
-def test_every_hook_is_used_by_a_test() -> None:
+def test_every_hook_has_a_test_that_shows_what_it_does() -> None:
+    assert sorted(SHOWN) == sorted(HOOKS)
     tests = Path(__file__).parents[1]
-    text = "".join(path.read_text(encoding="utf-8") for path in tests.rglob("test_*.py"))
-    registered = set(KINDS.values()) | {"jobman_problems"}
-    assert [name for name in HOOKS if name not in text and name not in registered] == []
+    for path, name in SHOWN.values():
+        tree = ast.parse((tests / path).read_text(encoding="utf-8"))
+        assert name in [getattr(node, "name", None) for node in tree.body], f"{path}: no {name}"
 
 
 def test_the_built_ins_come_through_the_same_hooks() -> None:
@@ -69,7 +103,7 @@ def test_the_built_ins_come_through_the_same_hooks() -> None:
         assert rows[key].error is None
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", BASES)
 def test_a_backend_of_every_kind_is_found_by_its_name(kind: str) -> None:
     plugins = Plugins()
     plugins.add("mine", bringing(kind, "mine"), distribution="jobman-mine", version="1.2")
@@ -182,18 +216,178 @@ def test_plugins_can_be_switched_off(
     assert ("jobman_pigeon", "switched off") in [(r.name, r.error) for r in plugins.rows()]
 
 
-def test_a_judgement_that_raises_is_passed_over_and_the_next_one_is_asked() -> None:
-    class Broken:
+def test_checks_on_hosts_are_listed() -> None:
+    class Checks:
         @hookimpl
-        def jobman_place(self) -> None:
-            raise RuntimeError
-
-    class Calm:
-        @hookimpl
-        def jobman_place(self, context: Any) -> Any:
-            return ("calm", context)
+        def jobman_problems(self) -> list[object]:
+            return [HostProblem("disk", "test -w /"), "no check"]
 
     plugins = Plugins()
-    plugins.add("calm", Calm(), distribution="x")
-    plugins.add("broken", Broken(), distribution="x")
-    assert plugins.judge("jobman_place", context=7) == ("calm", ("calm", 7))
+    plugins.add("checks", Checks(), distribution="jobman-checks", version="3")
+    row, bad = (row for row in plugins.rows() if row.distribution == "jobman-checks")
+    assert (row.kind, row.name, row.version, row.error) == ("problem", "disk", "3", None)
+    assert "not a host problem" in (bad.error or "")
+
+
+def test_a_plugin_that_only_judges_or_listens_is_listed_by_its_own_name() -> None:
+    plugins = Plugins()
+    plugins.add("teller", Teller(), distribution="jobman-teller", version="1")
+    plugins.add("placer", Placer(None), distribution="jobman-placer", version="2")
+    mine = ("jobman-teller", "jobman-placer")
+    rows = [(row.kind, row.name, row.version) for row in plugins.rows() if row.distribution in mine]
+    assert rows == [("plugin", "placer", "2"), ("plugin", "teller", "1")]
+
+
+class Placer:
+    """Chooses what it is given; an exception it raises."""
+
+    def __init__(self, answer: object) -> None:
+        self.answer = answer
+
+    @hookimpl
+    def jobman_place(self) -> Any:
+        if isinstance(self.answer, threading.Event):
+            self.answer.wait()
+            return GiveUp("too late")
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+
+class Teller:
+    """Hears of jobs; at the first it may hang."""
+
+    def __init__(self, free: threading.Event | None = None) -> None:
+        self.free, self.heard = free, list[object]()
+
+    @hookimpl
+    def jobman_job_changed(self, job: object) -> None:
+        self.heard.append(job)
+        if self.free is not None:
+            self.free.wait()
+
+
+@pytest.fixture
+def hanging() -> Iterator[threading.Event]:
+    """Give what hooks wait for, as long as the test takes."""
+    free = threading.Event()
+    yield free
+    free.set()
+
+
+async def ask(plugins: Plugins, *, limit: float = 30) -> tuple[str, Place | Wait | GiveUp] | None:
+    async with asyncio.timeout(limit):
+        return await plugins.judge(
+            "jobman_place",
+            expect=(Place, Wait, GiveUp),
+            refuse=lambda answer: "no" if answer == GiveUp("refused") else "",
+            context=None,
+        )
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (RuntimeError("a bug"), "a bug"),
+        (SystemExit(3), "failed"),
+        ("here", "str is not what this hook gives"),
+        (GiveUp("refused"), "passed over in jobman_place: no"),
+    ],
+)
+async def test_a_judgement_that_cannot_be_used_is_logged_and_the_next_plugin_is_asked(
+    caplog: pytest.LogCaptureFixture, answer: object, said: str
+) -> None:
+    plugins = Plugins()
+    plugins.add("calm", Placer(Wait(1, "calm")), distribution="x")
+    plugins.add("broken", Placer(answer), distribution="x")
+    assert await ask(plugins) == ("calm", Wait(1, "calm"))
+    assert "broken" in caplog.text
+    assert said in caplog.text
+
+
+async def test_a_judgement_that_hangs_is_none_and_its_plugin_is_left_out_until_it_is_back(
+    caplog: pytest.LogCaptureFixture, hanging: threading.Event
+) -> None:
+    plugins = Plugins(limit=0.2)
+    placer = Placer(hanging)
+    plugins.add("slow", placer, distribution="x")
+    asked = asyncio.create_task(ask(plugins))
+    # The loop is free meanwhile: this would hang as well.
+    await asyncio.sleep(0)
+    assert not asked.done()
+    assert await asked is None
+    assert "plugin slow takes more than 0.2 s in jobman_place" in caplog.text
+    placer.answer = Wait(1, "back")
+    assert await ask(plugins) is None
+    (thread,) = (t for t in threading.enumerate() if t.name == "slow-jobman_place")
+    hanging.set()
+    thread.join(30)
+    assert await ask(plugins) == ("slow", Wait(1, "back"))
+
+
+async def test_an_event_hook_that_hangs_holds_nobody_up(
+    caplog: pytest.LogCaptureFixture, hanging: threading.Event
+) -> None:
+    plugins = Plugins(limit=0.2)
+    calm, slow = Teller(), Teller(hanging)
+    plugins.add("calm", calm, distribution="x")
+    plugins.add("slow", slow, distribution="x")
+    for number in range(5):
+        await plugins.tell("jobman_job_changed", job=number, old=None, new=None)
+    assert calm.heard == []
+    await plugins.settle(0.01)
+    assert calm.heard == [], "settle waited for the one that hangs"
+    await plugins.settle(30)
+    assert (calm.heard, slow.heard) == ([0, 1, 2, 3, 4], [0])
+    assert "plugin slow takes more than 0.2 s" in caplog.text
+
+
+async def test_events_that_find_no_room_are_dropped_with_a_word(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    plugins = Plugins()
+    teller = Teller()
+    plugins.add("teller", teller, distribution="x")
+    for number in range(ROOM + 2):
+        await plugins.tell("jobman_job_changed", job=number, old=None, new=None)
+    assert caplog.text.count("too slow") == 2
+    await plugins.settle(30)
+    assert teller.heard == list(range(ROOM))
+
+
+def test_a_process_ends_while_a_plugin_hangs() -> None:
+    script = """
+import asyncio, threading
+from jobman_core import hookimpl
+from jobman_core.plugins import Plugins
+
+class Slow:
+    @hookimpl
+    def jobman_job_changed(self):
+        print("heard", flush=True)
+        threading.Event().wait()
+
+async def main():
+    plugins = Plugins()
+    plugins.add("slow", Slow(), distribution="x")
+    await plugins.tell("jobman_job_changed", job=1, old=None, new=None)
+    await plugins.settle(1)
+
+asyncio.run(main())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "heard\n", "")
+
+
+def test_an_answer_of_wrong_parts_cannot_be_made() -> None:
+    """So it is the plugin that fails, not who reads the answer."""
+    with pytest.raises(TypeError):
+        Outcome("failed", "x")  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        Outcome(OutcomeKind.FAILED, "x", (), RuntimeError())  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="> 0"):
+        Wait(0, "spins")
+    with pytest.raises(TypeError):
+        Wait("soon", "no number")  # type: ignore[arg-type]

@@ -35,7 +35,7 @@ JOBS = {
     "tabs in YAML": (GOOD.replace("  name", "\tname"), ":2:"),
     "a duplicate key": (GOOD + "command:\n  cmd: again\n", "command"),
     "a YAML tag": (GOOD.replace("good", "!!python/object/apply:os.system [id]"), "tag"),
-    "an alias bomb": (GOOD + BOMB, ":"),
+    "an alias bomb": (GOOD + BOMB, "the aliases in this file blow it up beyond reason"),
     "an unknown interpolation": (GOOD.replace("good", "${tpu.zune}"), "tpu.zune"),
     "an interpolation cycle": (
         GOOD.replace("good", "${tpu.name}").replace("local\n", "local\n  name: ${job.name}\n"),

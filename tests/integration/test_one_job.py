@@ -1,18 +1,21 @@
 """One job, from its file to its end: created, seen, followed, stopped, deleted."""
 
+import asyncio
 import contextlib
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
 from tests.support.lab import Lab
 
+from jobman_core.app import App
 from jobman_core.process import ProcessIdentity
+from jobman_core.run.lease import Tenure
 
 pytestmark = pytest.mark.e2e
 
+ATTEMPTS = "jobs/.jobman/local/*/hosts/0/.jobman/attempts/*"
 TICKS = "for i in $(seq 1 {n}); do echo tick $i; sleep 0.2; done"
 
 
@@ -177,17 +180,32 @@ def test_quotes_dollars_here_documents_and_utf8_reach_the_program_as_they_are(la
     assert not Path("/tmp/jobman-never").exists()
 
 
-def test_stop_ends_the_program_and_all_its_descendants_before_it_returns(lab: Lab) -> None:
-    script = """
-    setsid bash -c 'echo $$ >> pids; exec sleep 600' &
-    (setsid setsid bash -c 'echo $$ >> pids; trap "" TERM; sleep 600; sleep 600' &) &
-    env -i setsid bash -c 'echo $$ >> pids; exec sleep 600' &
-    echo $$ >> pids
-    sleep 600
-    """
-    job = lab.create(lab.job(cmd=script))
-    pids = lab.until("four processes", lambda: p if len(p := _pids(lab)) == 4 else None)
-    programs = [ProcessIdentity.of(int(pid)) for pid in pids]
+#: Four processes on every host, three of them out of the reach of a simple kill.
+STRAY = """
+[ "$JOBMAN_ATTEMPT" = 1 ] || exec sleep 600
+setsid bash -c 'echo $$ >> pids; exec sleep 600' &
+(setsid setsid bash -c 'trap "" TERM; echo $$ >> pids; sleep 600; sleep 600' &) &
+env -i setsid bash -c 'echo $$ >> pids; exec sleep 600' &
+echo $$ >> pids
+sleep 600
+"""
+
+
+@pytest.mark.parametrize(
+    "command", [("stop",), ("cancel",), ("clean", "--yes"), ("reboot",)], ids=lambda c: c[0]
+)
+def test_a_program_and_all_its_descendants_are_gone_on_every_host_when_the_command_returns(
+    lab: Lab, command: tuple[str, ...]
+) -> None:
+    job = lab.create(lab.job(cmd=STRAY, accelerator="v4-32"))
+    programs = _programs(lab, 16)
+    lab.run(*command, job)
+    assert [program.state() for program in programs] == ["gone"] * 16
+
+
+def test_stop_says_what_became_of_the_job(lab: Lab) -> None:
+    job = lab.create(lab.job(cmd=STRAY))
+    programs = _programs(lab, 4)
     done = lab.json("stop", job)
     assert done == [{"id": job, "status": "IDLE", "error": None}]
     assert [program.state() for program in programs] == ["gone"] * 4
@@ -196,10 +214,16 @@ def test_stop_ends_the_program_and_all_its_descendants_before_it_returns(lab: La
     assert "costs" in shown["reason"]
 
 
-def _pids(lab: Lab) -> list[str]:
-    return [
-        p for f in lab.root.glob("jobs/.jobman/local/*/hosts/*/pids") for p in f.read_text().split()
-    ]
+def _programs(lab: Lab, expected: int) -> list[ProcessIdentity]:
+    """Wait until so many processes on all hosts have said that they are there."""
+
+    def look() -> list[str] | None:
+        files = lab.root.glob("jobs/.jobman/local/*/hosts/*/pids")
+        pids = [pid for file in files for pid in file.read_text().split()]
+        return pids if len(pids) == expected else None
+
+    pids = lab.until(f"{expected} processes", look)
+    return [ProcessIdentity.of(int(pid)) for pid in pids]
 
 
 def test_a_stopped_job_is_resumed_with_its_slice(lab: Lab) -> None:
@@ -256,7 +280,8 @@ def test_a_program_survives_its_controller_and_is_adopted_with_no_gap_and_no_rep
     assert shown["status"] == "RUNNING"
     assert "no controller" in shown["reason"]
     size = log.stat().st_size
-    time.sleep(1)
+    (said,) = lab.root.glob(f"{ATTEMPTS}/log")
+    lab.until("its host hears more", lambda: said.stat().st_size > size + len("tick 9\n"))
     assert log.stat().st_size == size
     lab.run("resume", job)
     lab.until_status(job, "DONE")
@@ -269,7 +294,7 @@ def test_a_program_that_ended_while_nobody_looked_is_not_run_again(lab: Lab) -> 
     job = lab.create(lab.job(cmd="echo once >> $HOME/runs\nsleep 1"))
     lab.until("it runs", lambda: list(lab.root.glob("jobs/.jobman/local/*/hosts/0/runs")))
     lab.kill_controller(job)
-    time.sleep(1.5)
+    lab.until("its host knows the end", lambda: list(lab.root.glob(f"{ATTEMPTS}/final")))
     lab.run("resume", job)
     lab.until_status(job, "DONE")
     (runs,) = lab.root.glob("jobs/.jobman/local/*/hosts/0/runs")
@@ -289,6 +314,40 @@ def test_a_controller_that_hangs_is_replaced_by_resume_and_does_no_harm_when_it_
     assert lab.controller(job) != pid
     lab.until_status(job, "DONE")
     assert log.read_text() == "".join(f"tick {i}\n" for i in range(1, 31))
+    assert len(lab.json("show", job)["attempts"]) == 1
+
+
+def test_a_controller_that_wakes_after_its_job_went_to_another_leaves_it_alone(lab: Lab) -> None:
+    job = lab.create(lab.job(cmd="echo $$ >> pids; until [ -e go ]; do sleep 0.1; done; echo on"))
+    (program,) = _programs(lab, 1)
+    said = lab.until_output("jobs/ada/*/logs/job.log", "on hosts 0")
+    pid = lab.kill_controller(job, signal.SIGSTOP)
+    controller = ProcessIdentity.of(pid)
+
+    async def wake_it_without_its_job(app: App) -> None:
+        await app.list()
+        hub = app._opened
+        assert hub is not None
+        async with Tenure(hub.store, hub.clock, hub.terms) as tenure:
+            holder = (await hub.record(job)).holder
+            assert holder is not None
+            await hub.store.take_lease(job, tenure.id, instead_of=holder[0])
+            os.kill(pid, signal.SIGCONT)
+            async with asyncio.timeout(40):
+                while controller.state() != "gone":  # noqa: ASYNC110 - another process
+                    await asyncio.sleep(0.1)
+
+    lab.act(wake_it_without_its_job)
+    assert "another controller has this job" in said.read_text()
+    assert program.state() == "alive"
+    (attempt,) = lab.json("show", job)["attempts"]
+    assert attempt["outcome"] is None
+    lab.run("resume", job)
+    lab.until("it is adopted", lambda: "adopts" in said.read_text())
+    (here,) = lab.root.glob("jobs/.jobman/local/*/hosts/0")
+    (here / "go").touch()
+    lab.until_status(job, "DONE")
+    assert (said.parent / "command_run_001_worker_0.log").read_text() == "on\n"
     assert len(lab.json("show", job)["attempts"]) == 1
 
 

@@ -7,12 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import attrs
 import pytest
 
+from jobman_core.builtin import builtins
 from jobman_core.config.settings import load_settings, own_settings
 from jobman_core.errors import ConfigError
 from jobman_core.home import Home
 from jobman_core.models.settings import Settings
+from jobman_core.plugins import Plugins
 
 LAB = """\
 cloud: gcp
@@ -33,6 +36,15 @@ beat: 20
 clouds: {local: {capacity: {zone-b: 1}}}
 sessions: {tmux: {shell: /bin/bash}}
 """
+
+
+#: Other plugins that may be installed where the tests run.
+OTHERS = "tmux,screen,gcp,venv,conda,docker,gcsfuse"
+
+
+def installed() -> Plugins:
+    """Give what comes with the core."""
+    return Plugins(builtins, disabled=OTHERS)
 
 
 @pytest.fixture
@@ -168,6 +180,95 @@ def test_the_faults_of_both_files_are_told(lab: Home, own: Path) -> None:
         "own:2:17: clouds.local: it must be a map, not '3'",
         "own:3:9: prices: it must be a map, not a list",
     ]
+
+
+def test_an_unknown_key_that_is_like_none_is_told_with_all_that_there_are(
+    lab: Home, own: Path
+) -> None:
+    own.write_text("qqq: 1\n")
+    with pytest.raises(ConfigError) as caught:
+        load_settings(lab, own)
+    (fault,) = caught.value.faults
+    keys = [field.name for field in attrs.fields(Settings) if field.name != "backends"]
+    kinds = ["clouds", "sessions", "environments", "storages", "stores", "notifiers"]
+    assert fault.message.startswith("unknown key 'qqq': use one of cloud, session, project, ")
+    assert all(key in fault.message for key in [*keys, "notify", *kinds])
+
+
+def test_a_price_is_a_number(lab: Home, own: Path) -> None:
+    own.write_text("prices: {v4: 3, v6e: cheap}\n")
+    with pytest.raises(ConfigError, match=r":1:22: prices\.v6e: it must be a number, not 'cheap'"):
+        load_settings(lab, own)
+
+
+def test_the_section_of_a_backend_has_the_shape_that_the_backend_says(lab: Home, own: Path) -> None:
+    lab.settings.write_text(
+        "clouds: {local: {capacity: {here: 2}, provisioning: 1.5m, zones: [here]}}\n"
+    )
+    own.write_text("clouds: {local: {capacity: {there: 1}, zones: null}, pods: {any: 1m}}\n")
+    assert load_settings(lab, own, installed).backends == {
+        "clouds": {
+            "local": {"capacity": {"here": 2, "there": 1}, "provisioning": 90.0, "zones": ["here"]},
+            # Nobody can say yet what this may be.
+            "pods": {"any": "1m"},
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ("{capcity: {}}", "1:18: clouds.local.capcity: unknown key 'capcity' (did you mean"),
+        ("{capacity: 3}", "1:28: clouds.local.capacity: it must be a map, not '3'"),
+        ("{capacity: {a: -1}}", "1:32: clouds.local.capacity.a: it must be 0 or more, not -1"),
+        ("{provisioning: soon}", "1:32: clouds.local.provisioning: 'soon' is no duration"),
+        ("{provisioning: -1}", "1:32: clouds.local.provisioning: '-1' is no duration"),
+        ("{zones: here}", "1:25: clouds.local.zones: it must be a list"),
+    ],
+)
+def test_faults_in_the_section_of_a_backend_have_their_places(
+    lab: Home, own: Path, section: str, said: str
+) -> None:
+    own.write_text(f"clouds: {{local: {section}}}\n")
+    with pytest.raises(ConfigError) as caught:
+        load_settings(lab, own, installed)
+    (fault,) = caught.value.faults
+    assert str(fault).startswith(f"{own}:{said}")
+
+
+def test_a_backend_without_settings_may_have_no_key(lab: Home, own: Path) -> None:
+    own.write_text("sessions: {process: {shell: /bin/sh}}\n")
+    with pytest.raises(ConfigError, match=r"sessions\.process\.shell: unknown key 'shell': take"):
+        load_settings(lab, own, installed)
+
+
+def test_plugins_are_asked_for_only_when_something_changed(
+    lab: Home, own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages = tmp_path / "site-packages"
+    packages.mkdir()
+    monkeypatch.syspath_prepend(str(packages))
+    lab.state.mkdir(parents=True)
+    own.write_text("clouds: {local: {provisioning: 2s}}\n")
+    asked = []
+
+    def load() -> None:
+        def plugins() -> Plugins:
+            asked.append(1)
+            return installed()
+
+        assert load_settings(lab, own, plugins).backend("cloud", "local") == {"provisioning": 2.0}
+
+    load()
+    load()
+    assert len(asked) == 1
+    (packages / "jobman_pods").mkdir()
+    os.utime(packages, (1, 1))
+    load()
+    assert len(asked) == 2
+    monkeypatch.setenv("JOBMAN_DISABLED_PLUGINS", "pods")
+    load()
+    assert len(asked) == 3
 
 
 def test_a_time_zone_that_there_is_not(lab: Home, own: Path) -> None:

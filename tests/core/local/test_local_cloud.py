@@ -5,13 +5,12 @@
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
 
 import attrs
 import pytest
 from tests.core.local.conftest import LocalSlice, MakeCloud, Marker
 
-from jobman_core.builtin.local import LocalCloud, LocalSettings, slices
+from jobman_core.builtin.local import LocalCloud, slices
 from jobman_core.command import Command
 from jobman_core.errors import (
     HeldError,
@@ -44,7 +43,7 @@ def phase(seen: Observation) -> SlicePhase:
 
 async def test_a_slice_is_ready_after_the_provisioning_delay(make_cloud: MakeCloud) -> None:
     clock = FakeClock()
-    cloud = make_cloud(clock, provisioning="2m")
+    cloud = make_cloud(clock, provisioning=120)
     await cloud.create(identity(), REQUEST)
     seen = await cloud.observe(identity())
     assert isinstance(seen, Present)
@@ -103,31 +102,6 @@ async def test_a_name_is_a_plain_word(make_cloud: MakeCloud, name: str, tmp_path
     with pytest.raises(PermanentCloudError):
         await make_cloud().delete(odd)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("section", "said"),
-    [
-        ({"capcity": {}}, "no such key"),
-        ({"capacity": 3}, "not a map"),
-        ({"capacity": {"a": -1}}, "not a map"),
-        ({"capacity": {"a": True}}, "not a map"),
-        ({"provisioning": "soon"}, "no duration"),
-        ({"provisioning": -1}, "no duration"),
-        ({"provisioning": True}, "no duration"),
-        ({"zones": "here"}, "not a list"),
-        ({"zones": [1]}, "not a list"),
-    ],
-)
-def test_a_fault_in_the_settings_is_said(section: dict[str, Any], said: str) -> None:
-    with pytest.raises(InvalidInputError, match=said):
-        LocalSettings.read(section)
-
-
-def test_settings_may_be_left_out_or_null() -> None:
-    assert LocalSettings.read({}) == LocalSettings()
-    assert LocalSettings.read({"capacity": None, "zones": None}) == LocalSettings()
-    assert LocalSettings.read({"provisioning": "1.5s"}).provisioning == 1.5
 
 
 async def test_each_creation_has_a_boot_id_of_its_own(local: LocalSlice) -> None:

@@ -1,7 +1,8 @@
 """What a controller makes of what clouds and hosts say."""
 
 import sqlite3
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ from jobman_core.interfaces.environment import Environment
 from jobman_core.interfaces.store import Note
 from jobman_core.models.job import CommandMode, Desired, EndingKind, JobSpec, OnEnd, QueueMode, Step
 from jobman_core.models.outcome import Cause, Outcome, OutcomeKind
+from jobman_core.models.place import GiveUp, Place, PlaceContext, Wait
 from jobman_core.models.slice import Slice, SliceIdentity, SlicePhase, SliceRequest
+from jobman_core.models.status import JobStatus
 from jobman_core.models.task import TaskSpec, TaskStatus, Workers
 from jobman_core.testing.fakes import FakeCloud, FakeHost
 
@@ -437,7 +440,101 @@ async def test_plugins_hear_of_changes_and_their_failures_are_contained(tmp_path
             (TaskStatus.PENDING, TaskStatus.RUNNING),
             (TaskStatus.RUNNING, TaskStatus.DONE),
         ]
-        assert ("job", None) in [(kind, old) for kind, old, _ in judge.heard]
+        jobs = [(old, new) for kind, old, new in judge.heard if kind == "job"]
+        assert jobs[0][0] is None
+        assert [new for _, new in jobs[:-1]] == [old for old, _ in jobs[1:]]
+        assert jobs[-1] == (JobStatus.IDLE, JobStatus.DONE)
+
+
+async def test_a_plugin_that_hangs_at_an_event_holds_up_neither_work_nor_orders(
+    tmp_path: Path,
+) -> None:
+    free = threading.Event()
+
+    class Hangs:
+        @hookimpl
+        def jobman_job_changed(self) -> None:
+            free.wait()
+
+    async with Scene(tmp_path) as scene:
+        scene.plugins.add("hangs", Hangs(), distribution="test")
+        scene.start()
+        try:
+            await scene.until_running()
+            stop = Note("job.stopped", "stop")
+            await scene.store.set_desired(scene.job, Desired.STOPPED, stop)
+            await scene.over()
+            assert await scene.outcomes() == [("interrupted", "stopped")]
+        finally:
+            free.set()
+
+
+class Chooser:
+    """Gives answers about places in turn; the last one again and again."""
+
+    def __init__(self, *answers: Callable[[PlaceContext], object]) -> None:
+        self.answers = list(answers)
+        self.seen: list[PlaceContext] = []
+
+    @hookimpl
+    def jobman_place(self, context: PlaceContext) -> Any:
+        self.seen.append(context)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return answer(context)
+
+
+async def test_a_plugin_chooses_where_to_ask_for_a_slice(tmp_path: Path) -> None:
+    async with Scene(tmp_path, candidates=(HERE, THERE)) as scene:
+        chooser = Chooser(
+            lambda _: Wait(5.0, "the plugin wants a moment"), lambda c: Place(c.candidates[1], 1)
+        )
+        scene.plugins.add("chooser", chooser, distribution="test")
+        scene.start()
+        await scene.until_running()
+        assert [s.request for s in await scene.store.slices(scene.job)] == [THERE]
+        first, second = chooser.seen
+        assert second.now - first.now >= 5.0
+
+
+async def test_a_plugin_can_give_up_the_search_for_a_slice(tmp_path: Path) -> None:
+    async with Scene(tmp_path) as scene:
+        chooser = Chooser(lambda _: GiveUp("too dear today"))
+        scene.plugins.add("chooser", chooser, distribution="test")
+        scene.start()
+        await scene.over()
+        ending = (await scene.record()).job.ending
+        assert ending
+        assert (ending.kind, ending.reason) == (EndingKind.FAILED, "too dear today")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["here", Place(THERE, 0), Place(HERE, 7), Place(None, 0)],  # type: ignore[arg-type]
+    ids=["text", "elsewhere", "no such index", "nowhere"],
+)
+async def test_a_choice_that_cannot_be_is_passed_over(tmp_path: Path, answer: object) -> None:
+    async with Scene(tmp_path) as scene:
+        scene.plugins.add("chooser", Chooser(lambda _: answer), distribution="test")
+        scene.start()
+        await scene.until_running()
+        assert [s.request for s in await scene.store.slices(scene.job)] == [HERE]
+
+
+@pytest.mark.parametrize("verdict", [Outcome(OutcomeKind.SUCCEEDED, "done"), "failed"])
+async def test_a_plugin_cannot_call_a_program_that_runs_a_success(
+    tmp_path: Path, verdict: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Scene(tmp_path) as scene:
+        scene.plugins.add("judge", Judge(verdict, running=verdict), distribution="test")
+        scene.start()
+        fleet, token = await scene.until_running()
+        fleet.say(token, 0, b"GRPC error\n")
+        await scene.until(lambda: "jobman_classify_running" in caplog.text)
+        assert scene.running() == token
+        fleet.finish(token, 0, 3)
+        await scene.over()
+        assert "plugin judge passed over in jobman_classify_exit" in caplog.text
+        assert await scene.outcomes() == [("failed", "exited")]
 
 
 async def test_a_store_that_cannot_be_written_for_a_while_costs_nothing(tmp_path: Path) -> None:
@@ -447,7 +544,7 @@ async def test_a_store_that_cannot_be_written_for_a_while_costs_nothing(tmp_path
         lock = sqlite3.connect(scene.home.database, isolation_level=None)
         lock.execute("BEGIN IMMEDIATE")
         fleet.finish(token, 0, 0)
-        await scene.until(lambda: any("waits to be written" in line for line in scene.said))
+        await scene.until(lambda: any("database" in line for line in scene.said))
         lock.execute("ROLLBACK")
         lock.close()
         await scene.over()

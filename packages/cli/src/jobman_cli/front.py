@@ -1,7 +1,9 @@
 """What a command has at hand: the streams, the options of every command, and the core's App."""
 
+import contextlib
+import signal
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TextIO, TypeVar
@@ -71,6 +73,11 @@ class Front:
         return output.columns(self.env) if self.terminal else None
 
     @property
+    def program(self) -> str:
+        """What a person types to get here; ``./dev run`` says so by JOBMAN_COMMAND."""
+        return self.env.get("JOBMAN_COMMAND") or "jobman"
+
+    @property
     def paint(self) -> output.Paint:
         """How results are coloured."""
         if not self.no_color and output.may_colour(self.stdout, self.env):
@@ -92,9 +99,8 @@ class Front:
         """Tell something beside the result, unless nobody wants to know."""
         if self.quiet:
             return
-        self.stdout.flush()
         for line in lines:
-            print(line, file=self.stderr, flush=True)
+            self._tell(line)
 
     def warn(self, text: str) -> None:
         """Tell something that should not be missed, and is no error."""
@@ -102,12 +108,11 @@ class Front:
 
     def fail(self, error: BaseException, about: str = "") -> int:
         """Print an error, with what it is about where its words do not say; give its code."""
-        self.stdout.flush()
         for leaf in faults.leaves(error):
             for line in faults.lines(leaf):
                 mark, colon, text = line.partition("error: ")
                 if mark or not colon:
-                    print(output.clean(line), file=self.stderr, flush=True)
+                    self._tell(output.clean(line))
                 else:
                     self._mark(colon.strip(), "red", text, about)
             if self.verbose and faults.is_bug(leaf):
@@ -119,6 +124,7 @@ class Front:
 
         Raises:
             InvalidInputError: there is nobody to ask.
+            KeyboardInterrupt: the answer was Ctrl-C.
         """
         if not self.stdin.isatty():
             from jobman_core.errors import InvalidInputError
@@ -126,10 +132,33 @@ class Front:
             msg = "this needs a yes, and there is no terminal to ask on: add --yes"
             raise InvalidInputError(msg)
         print(f"{question} [y/N] ", end="", file=self.stderr, flush=True)
-        if self.stdin.readline().strip().lower() in ("y", "yes"):
+        answer = ""
+        try:
+            with _interruptible():
+                answer = self.stdin.readline()
+        finally:
+            if not answer:
+                print(file=self.stderr, flush=True)
+        if answer.strip().lower() in ("y", "yes"):
             return True
         self.note("nothing was done")
         return False
+
+    def need_home(self) -> None:
+        """Refuse a home that was named and is not there: it would look like an empty one.
+
+        Raises:
+            NotFoundError: it is not there, or no folder.
+        """
+        named = self.home or self.env.get("JOBMAN_HOME")
+        if not named or (home := Path(named).expanduser()).is_dir():
+            return
+        from jobman_core.errors import NotFoundError
+
+        how = "--home" if self.home else "JOBMAN_HOME"
+        wrong = "is no folder" if home.exists() else "does not exist"
+        msg = f"the home {home} {wrong}: check {how}, or let `jobman create` make a home there"
+        raise NotFoundError(msg)
 
     def now(self) -> datetime:
         """Give the time, in the zone that people of this home read it in."""
@@ -171,11 +200,18 @@ class Front:
         return run(whole())
 
     def _mark(self, mark: str, colour: str, text: str, about: str = "") -> None:
-        if not self.no_color and output.may_colour(self.stderr, self.env):
-            mark = output.colourful(mark, colour)
+        colours = not self.no_color and output.may_colour(self.stderr, self.env)
         if about and about not in text:
             text = f"{about}: {text}"
-        print(mark, output.clean(text), file=self.stderr, flush=True)
+        shown = output.colourful(mark, colour) if colours else mark
+        self._tell(output.clean(text), f"{mark} ", f"{shown} ")
+
+    def _tell(self, text: str, start: str = "", shown: str | None = None) -> None:
+        """Print a line on standard error; a terminal gets it broken between words."""
+        self.stdout.flush()
+        room = output.columns(self.env) if self.stderr.isatty() else None
+        for line in output.hanging(start, text, room, shown):
+            print(line, file=self.stderr, flush=True)
 
     def _traceback(self, error: BaseException) -> None:
         import traceback
@@ -192,6 +228,16 @@ class Front:
         logger = logging.getLogger("jobman_core")
         logger.handlers[:] = [handler]
         logger.setLevel(levels[min(self.verbose, 2)])
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C end what waits here; asyncio's own handler would only tell a task of it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def front_of(ctx: typer.Context) -> Front:

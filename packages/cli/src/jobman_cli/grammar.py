@@ -1,5 +1,6 @@
 """The shape of the command line: options of every command, sections of help, nearest names."""
 
+import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -87,8 +88,8 @@ class Command(TyperCommand):
         """Write the examples, whose lines must not be filled."""
         if self.epilog:
             with formatter.section("Examples"):
-                for line in self.epilog.strip().splitlines():
-                    formatter.write(f"  {line.strip()}\n")
+                for line in textwrap.dedent(self.epilog).strip().splitlines():
+                    formatter.write(f"  {line}".rstrip() + "\n")
         formatter.write(f"\n{_COMMON_LINE}\n")
 
 
@@ -163,6 +164,7 @@ class App(typer.Typer):
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - typer's own
         """Switch Rich off: it costs more than the rest of a start."""
         settings.setdefault("add_completion", False)
+        settings.setdefault("context_settings", {"help_option_names": ["-h", "--help"]})
         super().__init__(rich_markup_mode=None, pretty_exceptions_enable=False, **settings)
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[_F], _F]:  # noqa: ANN401

@@ -108,7 +108,10 @@ def width(text: str) -> int:
 
 
 def cut(text: str, room: int) -> str:
-    """Shorten a text to so many columns, with an ellipsis where something is missing."""
+    """Shorten a text to so many columns, with an ellipsis where something is missing.
+
+    It is cut between words, unless a word is so long that little would be left.
+    """
     if width(text) <= room:
         return text
     kept = ""
@@ -116,11 +119,22 @@ def cut(text: str, room: int) -> str:
         if width(kept + char) > room - 1:
             break
         kept += char
-    return kept + "…"
+    words = kept.rpartition(" ")[0]
+    if text[len(kept)] != " " and width(words) * 2 >= room:
+        kept = words
+    return kept.rstrip(" ,;:") + "…"
 
 
-def wrap(text: str, room: int) -> list[str]:
-    """Break a text into lines of so many columns, between words where that is possible."""
+def wrap(text: str, room: int, *, split: bool = True) -> list[str]:
+    """Break a text into lines of so many columns, between words where that is possible.
+
+    Args:
+        text: what to break.
+        room: so many columns.
+        split: break a word that is too long as well, else it stays whole on a line of its own.
+    """
+    # Two columns hold any character there is.
+    room = max(room, 2)
     lines: list[str] = []
     line = ""
     for word in text.split(" "):
@@ -131,7 +145,7 @@ def wrap(text: str, room: int) -> list[str]:
         if line:
             lines.append(line)
         line = word
-        while width(line) > room:
+        while split and width(line) > room:
             head = line[:room]
             while width(head) > room:
                 head = head[:-1]
@@ -220,6 +234,21 @@ def _below(cell: Cell, room: int, paint: Paint) -> list[str]:
     return [indent + paint(text, cell.colour or "dim") for text in wrap(cell.text, room - _LEAST)]
 
 
+def hanging(start: str, text: str, room: int | None, shown: str | None = None) -> list[str]:
+    """Give a text as lines that stand below one another, after a start; no word is broken.
+
+    Args:
+        start: stands before the first line.
+        text: what is broken between words.
+        room: columns of the terminal; None: it stays one line.
+        shown: the start with its colours, which take no room.
+    """
+    size = width(start)
+    first, *rest = wrap(text, max(room - size, _ROOM), split=False) if room else [text]
+    line = (start if shown is None else shown) + first
+    return [line.rstrip(), *(" " * size + more for more in rest)]
+
+
 def facts(pairs: Iterable[tuple[str, str]], room: int | None, indent: str = "  ") -> list[str]:
     """Give label and value, a line each, values aligned and wrapped below themselves."""
     rows = [(clean(label), clean(value)) for label, value in pairs]
@@ -227,8 +256,7 @@ def facts(pairs: Iterable[tuple[str, str]], room: int | None, indent: str = "  "
     lines: list[str] = []
     for label, value in rows:
         start = indent + label + " " * (size - width(label)) + _GAP
-        first, *rest = wrap(value, max(room - width(start), _ROOM)) if room else [value]
-        lines += [(start + first).rstrip(), *(" " * width(start) + text for text in rest)]
+        lines += hanging(start, value, room)
     return lines
 
 

@@ -129,5 +129,6 @@ def _tell(front: "Front", done: "Done") -> None:
         front.fail(done.error, about=done.id)
     elif not front.json:
         status = output.status_cell(str(done.status or ""))
-        words = [done.id, front.paint(status.text, status.colour), output.clean(done.note)]
-        front.say("  ".join(word for word in words if word))
+        start = f"{done.id}  {status.text}  "
+        shown = start.replace(status.text, front.paint(status.text, status.colour))
+        front.say(*output.hanging(start, output.clean(done.note), front.room, shown))

@@ -1,5 +1,7 @@
 """What a session runs: ``python -m jobman_core HOME JOB``, the controller of one job."""
 
+import asyncio
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -18,11 +20,18 @@ def main(arguments: list[str]) -> int:
         sys.stdout.flush()
 
     async def drive() -> None:
+        me = asyncio.current_task()
+        assert me is not None  # noqa: S101 - it runs in one
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, me.cancel)
         async with App(Home(Path(home)), echo=say) as app:
             await app.drive(job)
 
     try:
         run(drive())
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        say(f"ended by a signal: what it started runs on, and `jobman resume {job}` takes it up")
+        return 143
     except JobmanError as error:
         say(f"error: {error}")
         return error.exit_code

@@ -116,9 +116,7 @@ class App:
         return self._settings().time_zone
 
     async def __aenter__(self) -> Self:
-        """Open the home, if there is one."""
-        if self._home.state.is_dir():
-            await self._open()
+        """Begin; the home is opened by what first needs it."""
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -168,7 +166,7 @@ class App:
         self, *, mine: bool = False, deleted: bool = False, refresh: bool = False
     ) -> Sequence[JobView]:
         """Give all jobs, oldest first."""
-        hub = self._opened
+        hub = await self._if_there()
         if hub is None:
             return []
         if refresh:
@@ -223,8 +221,13 @@ class App:
     async def drive(self, job: str) -> None:
         """Be a job's controller in its session."""
         jobs = await self._jobs()
-        await jobs.finish_wishes()
-        await jobs.drive(job, in_session=True)
+        wishes = asyncio.create_task(jobs.finish_wishes())
+        try:
+            await jobs.drive(job, in_session=True)
+        finally:
+            # What is not finished stays on the books, for the next one.
+            wishes.cancel()
+            await asyncio.gather(wishes, return_exceptions=True)
 
     async def resume(self, job: str, *, force: bool = False, force_prefix: bool = False) -> Done:
         """Start a job that does not run."""
@@ -233,7 +236,7 @@ class App:
 
     async def unattended(self) -> Sequence[str]:
         """Give the jobs that ``resume --all`` is for."""
-        return await (await self._jobs()).unattended() if self._opened else []
+        return await (await self._jobs()).unattended() if await self._if_there() else []
 
     async def bring_back(self, job: str) -> Done:
         """Do for one of them what is open."""
@@ -422,7 +425,9 @@ class App:
         return self._plugins
 
     def _settings(self) -> Settings:
-        return self._opened.settings if self._opened else load_settings(self._home)
+        if self._opened is not None:
+            return self._opened.settings
+        return load_settings(self._home, plugins=lambda: self.plugins_loaded)
 
     def _surroundings(self) -> "Surroundings":
         """Give what files are read against, whether or not there is a home yet."""
@@ -438,7 +443,7 @@ class App:
         Raises:
             NotFoundError: there is none, and none is to be made.
         """
-        if self._opened is None:
+        if await self._if_there() is None:
             if not (make and self._make):
                 msg = f"no jobman home in {self.home}: `jobman create` makes one"
                 raise NotFoundError(msg)
@@ -448,8 +453,14 @@ class App:
         assert self._opened is not None  # noqa: S101 - just opened
         return self._opened
 
+    async def _if_there(self) -> Hub | None:
+        """Give the home, open; None: there is none."""
+        if self._opened is None and self._home.state.is_dir():
+            await self._open()
+        return self._opened
+
     async def _open(self) -> None:
-        settings = load_settings(self._home)
+        settings = self._settings()
         store = SqliteStore(Context(self._home.root, "", self._clock))
         await store.open()
         self._opened = Hub(
@@ -472,7 +483,7 @@ class App:
     async def _queues(self, path: Path | None) -> "Queues":
         from jobman_core.queues import Queues, tasks_file
 
-        if self._opened is None:
+        if await self._if_there() is None:
             # No home is made for a file that is missing or has faults.
             _read_tasks(tasks_file(self._home, path))
         return Queues(await self._ready(make=True), await self._jobs())

@@ -20,7 +20,9 @@ from jobman_core.models.task import QueueDefinition, Workers
 from jobman_core.models.view import Plan
 
 #: Top-level keys that only a tasks file has.
-_TASKS_KEYS = frozenset({"accelerators", "repos", "defaults"})
+_TASKS_KEYS = frozenset({"accelerators", "repos", "defaults", "tasks"})
+#: Top-level keys without which a file is no job file.
+_JOB_KEYS = frozenset({"job", "tpu"})
 
 
 def check_job_file(path: Path, around: Surroundings) -> JobFile:
@@ -123,7 +125,8 @@ def _hosts(workers: Workers) -> str:
 def validate_file(path: Path, around: Surroundings) -> Sequence[Fault]:
     """Give the faults of a job or tasks file, whichever its keys say that it is."""
     try:
-        if _TASKS_KEYS & read_source(path).root.keys():
+        keys = read_source(path).root.keys()
+        if _TASKS_KEYS & keys and not _JOB_KEYS & keys:
             read_tasks(path)
         else:
             check_job_file(path, around)

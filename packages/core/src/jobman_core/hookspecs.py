@@ -1,8 +1,11 @@
 """Every hook of the core. Plugins implement them with ``from jobman_core import hookimpl``.
 
 Registration hooks take nothing and return classes; judgements are asked plugin by plugin and the
-first result wins, the core's own answer comes last; events come after the commit, and a failure
-in one is logged and contained.
+first result wins, the core's own answer comes last; events come after the commit, in their order.
+
+Judgements and events are called in threads, each with a limit of ten seconds. What fails, takes
+longer, or gives what it may not is logged and passed over; a call that is late is not repeated,
+and its plugin is left out of that hook until it is back.
 """
 
 from collections.abc import Sequence
@@ -60,25 +63,39 @@ def jobman_environments() -> Sequence[type[Environment]]:
 
 @hookspec
 def jobman_storages() -> Sequence[type[Storage]]:
-    """Give the storages that this plugin brings."""
+    """Give the storages that this plugin brings.
+
+    Used now: a section of a job file with its name is checked by its ``Config``. Jobman does not
+    call it otherwise; nothing is mounted.
+    """
     raise NotImplementedError
 
 
 @hookspec
 def jobman_stores() -> Sequence[type[Store]]:
-    """Give the stores that this plugin brings."""
+    """Give the stores that this plugin brings.
+
+    Used now: they are listed. A home is always kept in the core's own store, ``sqlite``.
+    """
     raise NotImplementedError
 
 
 @hookspec
 def jobman_notifiers() -> Sequence[type[Notifier]]:
-    """Give the notifiers that this plugin brings."""
+    """Give the notifiers that this plugin brings.
+
+    Used now: a section of a job file with its name is checked by its ``Config``. No event is
+    delivered to it; a plugin that wants to hear of changes implements ``jobman_job_changed``.
+    """
     raise NotImplementedError
 
 
 @hookspec
 def jobman_problems() -> Sequence[HostProblem]:
-    """Give the checks on hosts that this plugin brings."""
+    """Give the checks on hosts that this plugin brings.
+
+    Used now: they are listed. The checks are not run yet.
+    """
     raise NotImplementedError
 
 
@@ -86,20 +103,23 @@ def jobman_problems() -> Sequence[HostProblem]:
 def jobman_classify_exit(attempt: Attempt, exits: Sequence[HostExit]) -> Outcome | None:
     """Judge an attempt that ended by itself; exits carry the output's tail.
 
-    A verdict names the plugin as its cause, and cannot turn a non-zero exit into success.
+    A verdict has the plugin as its cause, and cannot turn a non-zero exit into success.
     """
     raise NotImplementedError
 
 
 @hookspec(firstresult=True)
 def jobman_classify_running(attempt: Attempt, host: int, tail: str) -> Outcome | None:
-    """Judge an attempt that runs, by what it said last: an outcome ends it, with that cause."""
+    """Judge an attempt that runs, by what it said last: an outcome ends it.
+
+    It has the plugin as its cause, and cannot be success: what runs has not succeeded yet.
+    """
     raise NotImplementedError
 
 
 @hookspec(firstresult=True)
 def jobman_place(context: PlaceContext) -> Place | Wait | GiveUp | None:
-    """Choose where to ask for a slice next."""
+    """Choose where to ask for a slice next: one of the context's candidates, with its index."""
     raise NotImplementedError
 
 

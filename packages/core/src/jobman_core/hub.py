@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import attrs
 
 from jobman_core.clock import Clock
-from jobman_core.errors import NotFoundError, NotYoursError
+from jobman_core.errors import ConfigError, NotFoundError, NotYoursError
 from jobman_core.home import Home
 from jobman_core.interfaces.store import JobRecord, Store
-from jobman_core.models.job import Job
+from jobman_core.models.job import HoldMode, Job, JobSpec
 from jobman_core.models.lease import Lease, Liveness
 from jobman_core.models.settings import Settings
 from jobman_core.models.task import QueueDefinition
@@ -129,27 +129,42 @@ class Hub:
 
     @contextlib.asynccontextmanager
     async def acting(
-        self, record: JobRecord, *, in_session: bool = False
+        self, record: JobRecord, *, in_session: bool = False, to_end: bool = False
     ) -> "AsyncIterator[JobContext]":
         """Hold a job's lease, and act for it, for the length of a block.
+
+        Args:
+            record: the job.
+            in_session: what is said goes to the session's log by itself.
+            to_end: only to look, or to end what there is: that needs no readable snapshot.
 
         Raises:
             HeldError: a live controller has it.
             ConfigError: its snapshot was edited into something with faults.
         """
         async with self.tenure() as tenure, tenure.lease(record) as lease:
-            yield self.context(record.job, lease, tenure, in_session=in_session)
+            spec = self._spec(record.job, to_end=to_end)
+            yield self._context(record.job, spec, lease, tenure, in_session=in_session)
 
-    def context(
-        self, job: Job, lease: Lease, tenure: Tenure, *, in_session: bool = False
-    ) -> "JobContext":
-        """Put together what acts for a job under a lease."""
+    def _spec(self, job: Job, *, to_end: bool) -> JobSpec:
+        """Give what a job is; to end it, no more than the store knows where its file is bad."""
         # YAML is too slow to import for commands that only look.
         from jobman_core.config.job import load_snapshot
+
+        try:
+            return load_snapshot(self.home.config(job.user, job.id), self.surroundings())
+        except ConfigError:
+            if not to_end:
+                raise
+            return JobSpec(job.name, "", HoldMode(), ())
+
+    def _context(
+        self, job: Job, spec: JobSpec, lease: Lease, tenure: Tenure, *, in_session: bool
+    ) -> "JobContext":
+        """Put together what acts for a job under a lease."""
         from jobman_core.run.context import JobContext
         from jobman_core.run.journal import Journal
 
-        spec = load_snapshot(self.home.config(job.user, job.id), self.surroundings())
         journal = Journal(
             self.home.logs(job.user, job.id), self.clock, self.echo, own_log=not in_session
         )

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import os
 import shutil
 from typing import Final
@@ -11,13 +12,15 @@ from jobman_core.errors import (
     InvalidInputError,
     JobmanError,
     NotFoundError,
+    StaleLeaseError,
     UnfinishedError,
 )
 from jobman_core.hub import Hub
 from jobman_core.interfaces.store import JobRecord, Note
-from jobman_core.models.job import Desired, EndingKind
+from jobman_core.models.job import Desired, EndingKind, Step
 from jobman_core.models.lease import Liveness
 from jobman_core.models.outcome import Cause
+from jobman_core.models.slice import SlicePhase
 from jobman_core.models.view import Done
 from jobman_core.run.attempt import GRACE, STOP_LIMIT
 from jobman_core.run.controller import Controller
@@ -31,6 +34,7 @@ ORDER_LIMIT: Final = STOP_LIMIT + GRACE + 20.0
 #: Seconds between two looks whether it has.
 LOOK_EVERY: Final = 0.05
 
+_log = logging.getLogger(__name__)
 _VERBS: Final = {
     Desired.RUNNING: "starts",
     Desired.STOPPED: "stops",
@@ -60,9 +64,15 @@ class Jobs:
         ending = record.job.ending
         if ending and ending.kind is EndingKind.DONE and record.job.queue is None:
             return await self._done(job, f"it is done; `jobman reboot {job}` runs it again")
-        if not running and (record.attempts or record.withdrawing):
+        if _unfinished(record):
             await self._carry_out(job)
-        await self._starter.start(job)
+        try:
+            await self._starter.start(job)
+        except HeldError:
+            # Somebody else resumed it at the same moment.
+            if hub.liveness(await hub.store.record(job)) is not Liveness.ALIVE:
+                raise
+            return await self._done(job, "it runs already")
         return await self._done(job)
 
     async def unattended(self) -> list[str]:
@@ -104,12 +114,15 @@ class Jobs:
         """Look at the slices of jobs that nobody watches now, and write down what they are."""
         hub = self._hub
         for record in await hub.store.records():
-            slice_ = record.slice
-            if slice_ is None or not slice_.held:
+            slice_, driven = record.slice, hub.liveness(record)
+            # A controller that lives looks all the time; one that hangs is not ours to replace.
+            if slice_ is None or not slice_.held or driven not in (Liveness.NONE, Liveness.DEAD):
                 continue
-            with contextlib.suppress(HeldError):  # Its controller looks all the time.
-                async with hub.acting(record) as ctx:
+            try:
+                async with hub.acting(record, to_end=True) as ctx:
                     await Slices(ctx, hub.clock.sleep).look(slice_)
+            except JobmanError as error:
+                _log.warning("the slice of job %s cannot be looked at: %s", record.job.id, error)
 
     # -- driving ---------------------------------------------------------------------------
 
@@ -128,7 +141,16 @@ class Jobs:
             await hub.store.add_event(
                 Note("controller.started", f"process {os.getpid()} drives it"), job=job
             )
-            await Controller(ctx, await ctx.record()).drive(set_up=set_up)
+            try:
+                await Controller(ctx, await ctx.record()).drive(set_up=set_up)
+            except StaleLeaseError:
+                raise
+            except Exception as error:
+                # Whatever it was, people look for it in `list` and `show` first.
+                why = f"its controller failed: {type(error).__name__}: {error}"
+                await hub.store.set_step(ctx.lease, Step.NONE, why)
+                await hub.store.add_event(Note("controller.failed", why), job=job)
+                raise
 
     async def run_here(self, job: str, *, set_up: bool, force: bool) -> None:
         """Drive a job in this process, in the foreground."""
@@ -169,6 +191,10 @@ class Jobs:
     async def reboot(self, job: str) -> Done:
         """Stop a job and start it again, with its file as it stands now."""
         record = await self._own(job)
+        # A fault in the file is found before anything is ended.
+        self._starter.read_edits(record.job)
+        for attempt in record.attempts:
+            await self._hub.store.ask_end(attempt.token, Cause.REBOOTED)
         await self._order(record.job.id, Desired.STOPPED)
         await self._starter.start(record.job.id)
         return await self._done(record.job.id)
@@ -203,7 +229,7 @@ class Jobs:
                 return
             if hub.liveness(record) is not Liveness.ALIVE:
                 with contextlib.suppress(HeldError):
-                    async with hub.acting(record) as ctx:
+                    async with hub.acting(record, to_end=True) as ctx:
                         await end_attempts(ctx, live, cause)
                     return
             if hub.clock.monotonic() >= deadline:
@@ -261,7 +287,7 @@ class Jobs:
         current = record.slice
         if not record.attempts and not record.withdrawing and not (current and current.held):
             return
-        async with self._hub.acting(record) as ctx:
+        async with self._hub.acting(record, to_end=True) as ctx:
             await wind_down(ctx)
 
     async def _done(self, job: str, note: str = "") -> Done:
@@ -272,5 +298,13 @@ class Jobs:
 
 def _unfinished(record: JobRecord) -> bool:
     """Tell whether an order to end a job has not been carried out to the end."""
-    wanted = record.job.desired is Desired.RUNNING and record.job.ending is None
-    return not wanted and bool(record.attempts or record.withdrawing)
+    job, slice_ = record.job, record.slice
+    if job.desired is Desired.RUNNING and job.ending is None:
+        return False
+    # A stop keeps a slice only if it is ready.
+    stopped = job.desired is Desired.STOPPED and slice_ is not None and slice_.held
+    return bool(
+        record.attempts
+        or record.withdrawing
+        or (stopped and slice_ is not None and slice_.phase is not SlicePhase.READY)
+    )

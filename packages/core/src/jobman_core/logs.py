@@ -3,7 +3,7 @@
 import errno
 import glob
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -21,6 +21,13 @@ from jobman_core.models.view import LogChunk
 LOOK_EVERY: Final = 0.25
 _CHUNK: Final = 1 << 20
 _NEWLINE: Final = ord("\n")
+_NO_CONTROLLER: Final = "job {0} has no controller: `jobman resume {0}` starts one"
+#: What is to be known of a job whose attempt is followed, where nobody drives it on.
+_UNDRIVEN: Final = {
+    Liveness.NONE: _NO_CONTROLLER,
+    Liveness.DEAD: _NO_CONTROLLER,
+    Liveness.HUNG: "the controller of job {0} hangs: `jobman resume {0}` replaces it",
+}
 
 
 @attrs.define
@@ -81,8 +88,7 @@ class _Source:
     """The files of one attempt; new ones come as its hosts say their first word."""
 
     def __init__(self, attempt: Attempt, folder: Path, prefix: str, worker: int | None) -> None:
-        self.token = attempt.token
-        self._attempt = attempt
+        self.attempt = attempt
         self._folder = folder
         self._pattern = f"{glob.escape(prefix)}_worker_{'*' if worker is None else worker}.log"
         self._readers: dict[int, _Reader] = {}
@@ -104,7 +110,7 @@ class _Source:
         for path in self._folder.glob(self._pattern):
             worker = path.stem.rpartition("_")[2]
             if worker.isdigit() and int(worker) not in self._readers:
-                make = partial(LogChunk, self._attempt.task, self._attempt.number, int(worker))
+                make = partial(LogChunk, self.attempt.task, self.attempt.number, int(worker))
                 self._readers[int(worker)] = _Reader(path, make)
 
 
@@ -118,6 +124,26 @@ class Selection:
     over: Callable[[], Awaitable[bool]]
 
 
+class _Notices:
+    """Tells, once each time, of attempts that no controller looks after."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._told: set[str] = set()
+
+    async def fresh(self, jobs: Iterable[str]) -> list[LogChunk]:
+        """Give what has become so of the jobs whose output is awaited."""
+        records = [await self._hub.store.record(job) for job in sorted(set(jobs))]
+        texts = [
+            _UNDRIVEN[liveness].format(record.job.id)
+            for record in records
+            if record.attempts and (liveness := self._hub.liveness(record)) in _UNDRIVEN
+        ]
+        news = [text for text in texts if text not in self._told]
+        self._told = set(texts)
+        return [LogChunk(None, 0, 0, b"", notice=text) for text in news]
+
+
 class Logs:
     """Finds and follows logs."""
 
@@ -128,18 +154,21 @@ class Logs:
     async def controller(
         self, job: str, *, follow: bool, tail: int | None
     ) -> AsyncGenerator[LogChunk, None]:
-        """Read what a job's controllers said."""
+        """Read what a job's controllers said; who follows is told when there is none."""
         record = await self._hub.record(job)
         path = self._hub.home.logs(record.job.user, record.job.id) / "job.log"
         reader = _Reader(path, partial(LogChunk, None, 0, 0))
         if tail is not None:
             reader.skip_to_tail(tail)
+        notices = _Notices(self._hub)
         while True:
             over = not follow or await self.job_is_over(record.job.id)
             while chunk := reader.read():
                 yield chunk
             if over:
                 return
+            for chunk in await notices.fresh([record.job.id]):
+                yield chunk
             await self._hub.clock.sleep(LOOK_EVERY)
 
     async def job_is_over(self, job: str) -> bool:
@@ -162,6 +191,8 @@ class Logs:
     ) -> AsyncGenerator[LogChunk, None]:
         """Read attempts' output, in the order in which they began.
 
+        Who follows an attempt is told, once each time, that nobody drives its job on.
+
         Args:
             chosen: whose attempts.
             run: one attempt's number; None: the present or last one, and all that come after.
@@ -170,14 +201,15 @@ class Logs:
             tail: lines to begin before the end; None: from the beginning.
 
         Raises:
-            NotFoundError: no such attempt; without following also when nothing has run yet.
+            NotFoundError: no such attempt; without following also when nothing has run yet, or
+                not on that host.
         """
         first = await _first(chosen, run=run, follow=follow)
-        sources = [await self._open(attempt, worker) for attempt in first]
-        if tail is not None:
-            for source in sources:
-                source.skip_to_tail(tail)
+        if not follow:
+            _check_host(first, worker)
+        sources = [await self._open(attempt, worker, tail) for attempt in first]
         seen = {attempt.token for attempt in await chosen.attempts()}
+        notices = _Notices(self._hub)
         while True:
             over = not follow or await chosen.over()
             attempts = await chosen.attempts()
@@ -190,12 +222,14 @@ class Logs:
             for source in sources:
                 for chunk in source.read():
                     yield chunk
-            sources = [source for source in sources if source.token in live]
+            sources = [source for source in sources if source.attempt.token in live]
             if over or (run is not None and not sources):
                 return
+            for chunk in await notices.fresh(source.attempt.job for source in sources):
+                yield chunk
             await self._hub.clock.sleep(LOOK_EVERY)
 
-    async def _open(self, attempt: Attempt, worker: int | None) -> _Source:
+    async def _open(self, attempt: Attempt, worker: int | None, tail: int | None = None) -> _Source:
         hub = self._hub
         if attempt.queue is None or attempt.task is None:
             job = (await hub.store.record(attempt.job)).job
@@ -206,7 +240,19 @@ class Logs:
             folder = hub.home.task(queue.folder, attempt.task, hidden=task.spec.hide)
             path = hub.home.task_log(folder, attempt.number, attempt.job, 0)
         prefix = path.name.removesuffix("_worker_0.log")
-        return _Source(attempt, path.parent, prefix, worker)
+        source = _Source(attempt, path.parent, prefix, worker)
+        if tail is not None:
+            source.skip_to_tail(tail)
+        return source
+
+
+def _check_host(attempts: Iterable[Attempt], worker: int | None) -> None:
+    """Raise NotFoundError for a host that an attempt is known not to run on."""
+    for attempt in attempts:
+        if worker is not None and attempt.hosts and worker not in attempt.hosts:
+            hosts = ", ".join(map(str, attempt.hosts))
+            msg = f"run {attempt.number} has no host {worker}: it has {hosts}"
+            raise NotFoundError(msg)
 
 
 async def _first(chosen: Selection, *, run: int | None, follow: bool) -> Sequence[Attempt]:

@@ -1,5 +1,6 @@
 """Queues from the outside: seen, reset, prioritised, cleaned up."""
 
+import asyncio
 import fnmatch
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ from jobman_core.models.lease import Liveness
 from jobman_core.models.outcome import Cause
 from jobman_core.models.queue import Queue
 from jobman_core.models.task import Task, TaskStatus
-from jobman_core.models.view import QueueView, TaskDetail
+from jobman_core.models.view import JobView, QueueView, TaskDetail
 from jobman_core.run.wind_down import end_attempts
 from jobman_core.views import job_view, why_pending, workers_of
 
@@ -88,17 +89,11 @@ class Queues:
 
     async def view(self, path: Path | None) -> QueueView:
         """Give a queue, whole, with its workers."""
-        hub = self._hub
         queue = await self.find(path)
-        records = [r for r in await hub.store.records() if r.job.queue == queue.path]
-        views = [
-            job_view(record, hub.liveness(record))
-            for record in records
-            if record.job.desired is not Desired.CANCELLED
-        ]
+        views = await self._workers(queue)
         tasks = [
             attrs.evolve(task, reason=why_pending(task, views))
-            for task in await hub.store.tasks(queue.path)
+            for task in await self._hub.store.tasks(queue.path)
         ]
         return QueueView(Path(queue.path), tuple(tasks), workers_of(views), queue.problem)
 
@@ -107,11 +102,11 @@ class Queues:
         hub = self._hub
         queue = await self.find(path)
         found = await self._task(queue, task)
+        why = why_pending(found, await self._workers(queue))
         attempts = await hub.store.attempts(queue=queue.path, task=task)
         folder = hub.home.task(queue.folder, task, hidden=found.spec.hide)
         logs = tuple(sorted(folder.glob("run_*_worker_*.log")))
-        view = [task_ for task_ in (await self.view(Path(queue.path))).tasks if task_.id == task]
-        return TaskDetail(view[0] if view else found, tuple(attempts), logs)
+        return TaskDetail(attrs.evolve(found, reason=why), tuple(attempts), logs)
 
     async def match(
         self,
@@ -155,23 +150,28 @@ class Queues:
         ]
 
     async def reset(self, path: Path | None, tasks: Sequence[str]) -> None:
-        """Let tasks run from the start again; what runs of them is ended first."""
+        """Let tasks run from the start again; what runs of them is ended first, all at once.
+
+        Raises:
+            NotFoundError: a task that is not in the queue.
+            NotYoursError: one of them runs in someone else's job; nothing was done.
+            ExceptionGroup: what went wrong with some of the ends, when all were tried.
+        """
         hub = self._hub
         queue = await self.find(path)
-        idle = []
-        for task in tasks:
-            found = await self._task(queue, task)
-            if not found.running:
-                idle.append(task)
-            for running in found.running:
-                hub.own((await hub.store.record(running.job)).job)
-        note = Note("task.reset", f"{hub.user} resets it")
-        await hub.store.reset(queue.path, idle, note)
-        for task in tasks:
-            found = await self._task(queue, task)
-            for running in found.running if task not in idle else ():
-                await self._jobs.end_attempt(running.job, running.token, Cause.RESET)
+        known = {task.id: task for task in await hub.store.tasks(queue.path)}
+        # The store has the words for one that is not there.
+        found = [known.get(task) or await self._task(queue, task) for task in tasks]
+        running = [one for task in found for one in task.running]
+        for one in running:
+            hub.own((await hub.store.record(one.job)).job)
+        idle = [task.id for task in found if not task.running]
+        await hub.store.reset(queue.path, idle, Note("task.reset", f"{hub.user} resets it"))
+        ends = (self._jobs.end_attempt(one.job, one.token, Cause.RESET) for one in running)
+        errors = [e for e in await asyncio.gather(*ends, return_exceptions=True) if e is not None]
         await hub.queues.mirror(Path(queue.path), now=True)
+        if errors:
+            raise BaseExceptionGroup("some runs could not be ended", errors)
 
     async def prioritize(self, path: Path | None, task: str) -> None:
         """Let a task be picked before all others, once."""
@@ -213,6 +213,14 @@ class Queues:
             done.append(f"job {record.job.id}: released {names}")
         await hub.queues.mirror(Path(queue.path), now=True)
         return done
+
+    async def _workers(self, queue: Queue) -> list[JobView]:
+        """Give the jobs that take tasks from a queue."""
+        return [
+            job_view(record, self._hub.liveness(record))
+            for record in await self._hub.store.records()
+            if record.job.queue == queue.path and record.job.desired is not Desired.CANCELLED
+        ]
 
     async def _task(self, queue: Queue, task: str) -> Task:
         return await self._hub.store.task(queue.path, task)

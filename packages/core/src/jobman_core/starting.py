@@ -3,11 +3,12 @@
 import asyncio
 import contextlib
 import hashlib
+import logging
 import os
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from jobman_core.command import Command
 from jobman_core.errors import CommandFailedError, HeldError, NotFoundError
@@ -16,6 +17,11 @@ from jobman_core.interfaces.session import SessionStart
 from jobman_core.interfaces.store import JobRecord, Note
 from jobman_core.models.job import Desired, Job, Step
 from jobman_core.models.lease import Liveness
+
+if TYPE_CHECKING:
+    from jobman_core.config.job import JobFile
+
+_log = logging.getLogger(__name__)
 
 #: Seconds for a controller to take its lease after its session started.
 START_LIMIT: Final = 10.0
@@ -71,7 +77,11 @@ class Starter:
             raise
 
     async def _see_it_begin(self, job: Job, log: Path) -> None:
-        """Return once the controller has the lease, or had it; raise if its session died before."""
+        """Return once the controller has the lease, or had it, or takes long.
+
+        Raises:
+            CommandFailedError: its session died before.
+        """
         hub = self._hub
         session = hub.backends.session(job.session)
         deadline = hub.clock.monotonic() + START_LIMIT
@@ -83,6 +93,8 @@ class Starter:
                 msg = f"the session of job {job.id} ended before it did anything: {last_words(log)}"
                 raise CommandFailedError(msg)
             await hub.clock.sleep(LOOK_EVERY)
+        said = f"`jobman logs --controller {job.id}` shows what it does"
+        _log.warning("the controller of job %s takes long to begin: %s", job.id, said)
 
     async def _say_why_dead(self, job: str, why: str) -> None:
         """Leave the reason where ``show`` and ``list`` look for it."""
@@ -111,6 +123,26 @@ class Starter:
         finally:
             lock.release()
 
+    def read_edits(self, job: Job) -> "tuple[JobFile, str] | None":
+        """Read a snapshot that was edited, and give its hash too; None: it was not.
+
+        Raises:
+            ConfigError: it has faults.
+            NotFoundError: it is not there any more.
+        """
+        path = self._hub.home.config(job.user, job.id)
+        try:
+            spec_hash = hashlib.sha256(path.read_bytes()).hexdigest()
+        except FileNotFoundError:
+            msg = f"job {job.id} has no {path}: it was cleaned; create it anew"
+            raise NotFoundError(msg) from None
+        if spec_hash == job.spec_hash:
+            return None
+        # Only when a snapshot was edited: YAML is too slow to import for every command.
+        from jobman_core.config.job import read_snapshot
+
+        return read_snapshot(path, self._hub.surroundings()), spec_hash
+
     async def take_in_edits(self, record: JobRecord) -> JobRecord:
         """Let an edited snapshot count from this start on.
 
@@ -118,15 +150,12 @@ class Starter:
             ConfigError: it has faults.
         """
         hub, job = self._hub, record.job
-        path = hub.home.config(job.user, job.id)
-        spec_hash = hashlib.sha256(path.read_bytes()).hexdigest()
-        if spec_hash == job.spec_hash:
+        edited = self.read_edits(job)
+        if edited is None:
             return record
-        # Only when a snapshot was edited: YAML is too slow to import for every command.
-        from jobman_core.config.job import read_snapshot
         from jobman_core.create import draft_of
 
-        file = read_snapshot(path, hub.surroundings())
+        file, spec_hash = edited
         draft = await draft_of(hub, file, job.user)
         await hub.store.set_spec(job.id, draft, spec_hash=spec_hash)
         return await hub.store.record(job.id)

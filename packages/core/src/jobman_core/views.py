@@ -25,6 +25,8 @@ def job_view(record: JobRecord, controller: Liveness) -> JobView:
     job, slice_ = record.job, record.slice
     status, reason = status_of_record(record, controller)
     ready = slice_ is not None and slice_.costs
+    # What the slice *is*: the file may have been edited since.
+    what = slice_.request if slice_ is not None and slice_.held else None
     running = None
     if record.attempts:
         running = record.attempts[0].task or "command"
@@ -32,15 +34,15 @@ def job_view(record: JobRecord, controller: Liveness) -> JobView:
         id=job.id,
         user=job.user,
         name=job.name,
-        accelerator=job.accelerator,
-        zone=slice_.request.zone if slice_ and slice_.held else job.zone,
+        accelerator=what.accelerator if what else job.accelerator,
+        zone=what.zone if what else job.zone,
         ip=slice_.hosts[0].ip if ready and slice_ and slice_.hosts else None,
         status=status,
         reason=reason,
         running=running,
         submitted=job.created_at,
         recoveries=job.recoveries,
-        cores=Accelerator.parse(job.accelerator).cores if ready else 0,
+        cores=Accelerator.parse(what.accelerator).cores if what and ready else 0,
         desired=job.desired,
         controller=controller,
     )
@@ -86,5 +88,6 @@ def why_pending(task: Task, views: Iterable[JobView]) -> str:
     elif all(_kind(view) == "waiting" for view in live):
         why = f"the workers with {accelerator}{where} wait for their slices"
     else:
-        why = f"waits for a worker with {accelerator}{where}"
-    return f"{task.reason}; {why}" if task.reason else why
+        why = f"waits for a free worker with {accelerator}{where}"
+    # A pending task's own reason says no more than the best of these.
+    return f"{task.reason}; {why}" if task.status is TaskStatus.RETRY else why

@@ -28,6 +28,11 @@ def attach(ctx: typer.Context, job: arguments.Job) -> None:
     if front.json:
         front.document({"argv": argv})
         return
+    if not (front.stdin.isatty() and front.stdout.isatty()):
+        from jobman_core.errors import InvalidInputError
+
+        msg = f"this is no terminal: use one, or `jobman attach --json {job}` for the command"
+        raise InvalidInputError(msg)
     # A session within another is what tmux refuses while it knows of it.
     env = {name: value for name, value in front.env.items() if name != "TMUX"}
     front.stdout.flush()

@@ -37,7 +37,7 @@ def create(
     ] = False,
     count: Annotated[
         int | None,
-        typer.Option("--count", min=1, metavar="N", help="Create so many alike.", show_default="1"),
+        typer.Option("--count", metavar="N", help="Create so many alike, instead of one."),
     ] = None,
 ) -> None:
     """Create a job from a file, and start it.
@@ -46,13 +46,18 @@ def create(
     at once, and nothing is created.
     """
     front = front_of(ctx)
+    if count is not None and count < 1:
+        from jobman_core.errors import InvalidInputError
+
+        msg = f"--count {count}: create at least 1 job"
+        raise InvalidInputError(msg)
     if dry_run:
         plan = front.run(lambda app: app.plan(config))
-        _show_plan(front, plan)
+        _show_plan(front, plan, 1 if count is None else count)
         return
 
     async def body(app: "App") -> "list[Created]":
-        return await app.create(config, count=count or 1, start=not no_start)
+        return await app.create(config, count=1 if count is None else count, start=not no_start)
 
     made = front.run(body, make=True)
     for note in dict.fromkeys(note for one in made for note in one.notes):
@@ -72,16 +77,17 @@ def _tell_what_next(front: Front, made: "list[Created]", *, started: bool) -> No
     elif len(made) > 1:
         front.note("see them with `jobman list`")
     else:
-        front.note(f"follow it with `jobman logs -f {ids}`, see all about it with `jobman show`")
+        front.note(f"`jobman logs -f {ids}` follows it, `jobman show {ids}` has all about it")
 
 
-def _show_plan(front: Front, plan: "Plan") -> None:
+def _show_plan(front: Front, plan: "Plan", count: int) -> None:
     for note in plan.notes:
         front.note(f"note: {output.clean(note)}")
     if front.json:
         front.document(documents.plan(plan))
         return
-    front.say(front.paint(output.clean(plan.name), "bold"), "", "on the cloud:")
+    times = f", {count} times, each:" if count > 1 else ""
+    front.say(front.paint(output.clean(plan.name), "bold") + times, "", "on the cloud:")
     front.say(*(f"  {output.clean(line)}" for line in plan.cloud))
     for title, hosts, script in plan.steps:
         front.say("", f"{output.clean(title)}, on {output.clean(hosts)}:")

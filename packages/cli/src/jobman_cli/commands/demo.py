@@ -47,26 +47,33 @@ def demo(
 
 def _play(front: Front, home: Path, *, keep: bool) -> "tuple[Play, list[Check]]":
     from jobman_cli.demo import files, picture, verdict
+    from jobman_cli.demo.interruption import Interruption
     from jobman_cli.demo.play import Play
 
     left: list[str] = []
-    try:
-        written = files.write(home)
-        with picture.shown(front) as changed:
+    with Interruption() as interruption:
+        try:
+            written = files.write(home)
+            with picture.shown(front) as changed:
 
-            async def body(app: "App") -> "Play":
-                play = Play(app, written, changed, left)
-                await play.run()
-                return play
+                async def body(app: "App") -> "Play":
+                    play = Play(app, written, changed, left)
+                    await play.run(interruption)
+                    return play
 
-            play = front.run(body, make=True, home=home)
-    finally:
-        _clear(front, home, left, keep=keep)
+                play = front.run(body, make=True, home=home)
+        finally:
+            clear(front, home, left, keep=keep)
+    if interruption.happened:
+        if not left:
+            front.note("the demo was interrupted: its slices were given back, and nothing runs")
+        raise KeyboardInterrupt
     return play, verdict.checks(play)
 
 
-def _clear(front: Front, home: Path, left: list[str], *, keep: bool) -> None:
+def clear(front: Front, home: Path, left: list[str], *, keep: bool) -> None:
     """Remove the folder, unless it is wanted, or something in it still needs looking after."""
+    import shlex
     import shutil
 
     from jobman_cli.demo import leftovers
@@ -74,6 +81,10 @@ def _clear(front: Front, home: Path, left: list[str], *, keep: bool) -> None:
     left += leftovers.wait_for_none(home)
     for what in left:
         front.warn(what)
+    jobs = sorted(path.name for path in home.glob("jobs/*/[0-9]*"))
+    if left and jobs:
+        where = shlex.quote(str(home))
+        front.warn(f"`{front.program} --home {where} delete --yes {' '.join(jobs)}` ends the rest")
     if keep or left:
         front.note(f"the files of the demo are in {home}")
     else:
@@ -102,7 +113,7 @@ def _summary(front: Front, play: "Play", found: "list[Check]") -> None:
     if good:
         front.say(
             f"It took {output.span(play.seconds)}. The slices were folders of this machine.",
-            "Your turn: `jobman create --help`.",
+            f"Your turn: `{front.program} create --help`.",
         )
     else:
         front.say("Something went wrong: please report it, with what `jobman demo --keep` leaves.")

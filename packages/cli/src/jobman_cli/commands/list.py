@@ -35,6 +35,7 @@ def list_jobs(
 ) -> None:
     """List jobs with their status, and the cores that they hold."""
     front = front_of(ctx)
+    front.need_home()
     views = front.run(lambda app: app.list(mine=mine, deleted=everything, refresh=refresh))
     if front.json:
         front.document([documents.job(view) for view in views])

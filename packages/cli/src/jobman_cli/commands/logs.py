@@ -189,6 +189,9 @@ async def _copy(
 ) -> None:
     copier = _Copier(front)
     async for chunk in chunks:
+        if chunk.notice:
+            front.warn(chunk.notice)
+            continue
         if copier.is_new(chunk):
             copier.begin(chunk, named=await several(chunk))
         copier.write(chunk)

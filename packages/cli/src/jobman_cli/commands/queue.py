@@ -22,6 +22,16 @@ $ jobman queue
 $ jobman queue tasks.yaml --task baseline
 $ jobman queue --reset-failed
 $ jobman queue --reset-pattern 'sweep-*' --yes
+
+A tasks file:
+  accelerators:
+    v4-8:
+      tasks:
+        - id: baseline
+          run: python train.py
+        - id: evaluate
+          run: python evaluate.py
+          depends_on: baseline
 """
 
 
@@ -94,6 +104,7 @@ def queue(
     """
     front = front_of(ctx)
     chosen = _Reset(reset or (), reset_pattern, reset_all, reset_failed)
+    _refuse_two({"--reset-all": reset_all, "--reset-failed": reset_failed})
     _refuse_two(
         {
             "--task": task is not None,
@@ -130,11 +141,16 @@ def queue(
 
     result = front.run(act, make=True)
     if isinstance(result, list):
-        front.say(*map(output.clean, result))
+        _say(front, result)
     elif front.json:
         front.document(documents.queue(result))
     else:
         front.say(*_lines(front, result, show_all=show_all))
+
+
+def _say(front: Front, said: list[str]) -> None:
+    for line in said:
+        front.say(*output.hanging("", output.clean(line), front.room))
 
 
 def _refuse_two(asked: dict[str, bool]) -> None:
@@ -163,8 +179,11 @@ async def _reset(
     question = f"{output.joined(running)} {verb} now: end and reset?"
     if running and not yes and not front.ask(question):
         raise typer.Exit(1)
+    done = [task for task in (await app.queue(file)).tasks if task.status == "DONE"]
+    again = sum(task.id in tasks for task in done)
     await app.reset(file, tasks)
-    return [f"reset {output.count(len(tasks), 'task')}: {output.joined(tasks)}"]
+    said = f"reset {output.count(len(tasks), 'task')}: {output.joined(tasks)}"
+    return [said + (f"; {again} of them had been done" if again else "")]
 
 
 def _lines(front: Front, view: "QueueView", *, show_all: bool) -> list[str]:

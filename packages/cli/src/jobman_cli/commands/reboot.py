@@ -7,7 +7,7 @@ from jobman_cli.front import front_of
 
 _EXAMPLES = """
 $ jobman reboot 000001
-$ jobman reboot 000001 --force-prefix
+$ jobman reboot 000001 000002
 """
 
 
@@ -23,8 +23,10 @@ def reboot(
     force_prefix: arguments.ForcePrefix = False,
 ) -> None:
     """Stop jobs and start them afresh, on the slices that they have."""
+    front = front_of(ctx)
+    arguments.note_force(front, force=force, force_prefix=force_prefix)
     several.on_each(
-        front_of(ctx),
+        front,
         jobs,
         lambda app, job: app.reboot(job, force=force, force_prefix=force_prefix),
         "rebooting",

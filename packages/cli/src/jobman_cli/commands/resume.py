@@ -43,6 +43,7 @@ def resume(
 
         msg = "resume what: give ids, or --all" if not jobs else "--all and ids: give one of them"
         raise InvalidInputError(msg)
+    arguments.note_force(front, force=force, force_prefix=force_prefix)
 
     async def act(app: "App", job: str) -> "Done":
         if everything:

@@ -40,6 +40,7 @@ def run(
     again.
     """
     front = front_of(ctx)
+    arguments.note_force(front, force=force, force_prefix=force_prefix)
 
     async def body(app: "App") -> "JobView":
         return await app.run(job, force=force, force_prefix=force_prefix, cmd_only=cmd_only)

@@ -17,7 +17,8 @@ _EXAMPLES = """
 $ jobman show 000001
 $ jobman show 1 --json
 """
-#: So many of the newest attempts and events are shown; ``--json`` has all.
+#: So many of the newest attempts and events are shown; ``--json`` has all attempts, and as many
+#: of the newest events as the core gives.
 _NEWEST: Final = 20
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """
 $ jobman validate job.yaml tasks.yaml
-$ jobman validate *.yaml && git commit
+$ jobman validate job.yaml worker.yaml && git commit
 """
 
 

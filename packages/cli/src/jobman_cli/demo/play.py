@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jobman_cli.demo import files as script
+from jobman_cli.demo.interruption import Interruption
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,17 +90,27 @@ class Play:
         """Whether every task has come to its end."""
         return bool(self.tasks) and all(task.status in ("DONE", "FAILED") for task in self.tasks)
 
-    async def run(self) -> None:
-        """Play it, and tidy up whatever happens."""
-        listener = None
-        heard: object = None
+    async def run(self, interruption: Interruption) -> None:
+        """Play it until it is over or interrupted, and tidy up whatever happens."""
         try:
-            self.tell("two workers are created, each with a slice of its own")
+            await interruption.ends(self._course(), self._interrupted)
+        finally:
+            await self._tidy()
             self._changed(self)
-            made = await self.app.create(self.files.worker, count=script.WORKERS)
-            self.jobs = [one.job for one in made]
-            self.ids = [job.id for job in self.jobs]
-            listener = asyncio.create_task(self._listen())
+
+    def _interrupted(self) -> None:
+        self.tell("interrupted: cleaning up …")
+        self._changed(self)
+
+    async def _course(self) -> None:
+        self.tell("two workers are created, each with a slice of its own")
+        self._changed(self)
+        made = await self.app.create(self.files.worker, count=script.WORKERS)
+        self.jobs = [one.job for one in made]
+        self.ids = [job.id for job in self.jobs]
+        heard: object = None
+        listener = asyncio.create_task(self._listen())
+        try:
             while not self.done and self.seconds < LIMIT:
                 await asyncio.sleep(_LOOK)
                 await self._look()
@@ -110,11 +121,8 @@ class Play:
             self.tell("both slices are given back")
             self._changed(self)
         finally:
-            if listener is not None:
-                listener.cancel()
-                (heard,) = await asyncio.gather(listener, return_exceptions=True)
-            await self._tidy()
-            self._changed(self)
+            listener.cancel()
+            (heard,) = await asyncio.gather(listener, return_exceptions=True)
         if isinstance(heard, Exception):
             raise heard
 
@@ -194,3 +202,5 @@ class Play:
                 f"a run of {one.task} was not ended" for one in detail.attempts if one.live
             ]
         self.jobs = await self.app.list(deleted=True)
+        if self.tasks:
+            self.tasks = (await self.app.queue(self.files.tasks)).tasks

@@ -69,6 +69,8 @@ def assemble(reading: Reading) -> Assembled | None:
         return None
     prefix = _prefix(reading, job, notes)
     work = _work(reading, job, command)
+    if isinstance(work, QueueMode) and command is not None:
+        notes.append("command is passed over, as job.queue.enabled is true")
     if reading.faults or not requests or work is None:
         return None
     spec = _spec(reading, job=job, requests=requests, work=work, prefix=prefix, sections=sections)
@@ -150,7 +152,7 @@ def _sections(
     reading: Reading, job: JobSection | None, notes: list[str]
 ) -> Mapping[str, Mapping[str, Any]]:
     """Check the sections that belong to plugins, and give those in use as plain data."""
-    chosen = job.env_type if job else None
+    chosen = job.env_type if job else _raw(reading, "env_type")
     result: dict[str, Mapping[str, Any]] = {}
     for name in reading.tree:
         kinds = _kinds(reading, name)
@@ -222,7 +224,7 @@ def _check_ssh(reading: Reading, notes: list[str]) -> None:
 def _session(reading: Reading, job: JobSection | None) -> str:
     """Choose the session; faults are noted."""
     around, path = reading.around, ("job", "session")
-    named = (job.session if job else None) or around.settings.session
+    named = (job.session if job else _raw(reading, "session")) or around.settings.session
     if named is None:
         return _default_session(reading)
     session = around.find("session", named, Session)  # type: ignore[type-abstract]
@@ -236,6 +238,15 @@ def _session(reading: Reading, job: JobSection | None) -> str:
         if lacks:
             reading.faults.add(path, lacks)
     return named
+
+
+def _raw(reading: Reading, key: str) -> str | None:
+    """Give a name in a ``job`` section that has faults elsewhere, so that it is judged as well."""
+    node = (reading.section("job") or Map()).get(key)
+    known = (
+        isinstance(node, Scalar) and not node.null and not reading.faults.is_broken(("job", key))
+    )
+    return node.text if isinstance(node, Scalar) and known else None
 
 
 def _default_session(reading: Reading) -> str:

@@ -10,7 +10,7 @@ from jobman_core.errors import ConfigError, Fault
 #: How alike two words must be for one to be a misspelling of the other.
 _NEAR: Final = 0.65
 #: So many possible words are listed where none is near.
-_LISTED: Final = 12
+_LISTED: Final = 16
 
 
 class Faults:

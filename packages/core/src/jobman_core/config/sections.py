@@ -11,6 +11,7 @@ from typing import Final, NewType, Union
 
 import attrs
 
+from jobman_core.interfaces.backend import Count, Duration
 from jobman_core.models.job import Loop, OnEnd
 from jobman_core.models.task import Workers
 
@@ -20,8 +21,6 @@ Line = NewType("Line", str)
 Script = NewType("Script", str)
 #: A file on this machine, absolute once it was looked up.
 FilePath = NewType("FilePath", str)
-#: Seconds; in files also ``90s``, ``10m``, ``2h`` or ``1d``.
-Duration = NewType("Duration", float)
 #: Names of shell variables and their values.
 Environment = NewType("Environment", dict[str, str])
 #: A TPU type that there is.
@@ -30,8 +29,6 @@ AcceleratorName = NewType("AcceleratorName", str)
 UserName = NewType("UserName", str)
 #: What can make a name unique: ``auto``, a number or a word.
 Suffix = NewType("Suffix", str)
-#: A whole number, 0 or more.
-Count = NewType("Count", int)
 #: A whole number, 1 or more.
 Positive = NewType("Positive", int)
 #: What a task is called: any text that fits into one line of 200 characters.

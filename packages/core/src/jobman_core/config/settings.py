@@ -1,17 +1,18 @@
 """Settings: the lab's (``<home>/jobman.yaml``) and one's own, which beats it.
 
-This module imports neither ruamel nor cattrs: what was read is kept as JSON under the content
-hash of both files, so that commands that only look pay for no parser.
+This module imports neither ruamel nor cattrs nor plugins: what was read is kept as JSON under the
+content hash of both files, so that commands that only look pay for none of them.
 """
 
 import contextlib
 import hashlib
 import json
 import os
+import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
@@ -19,8 +20,11 @@ from jobman_core.config.text import SMALL, read_bytes
 from jobman_core.home import Home
 from jobman_core.models.settings import Settings
 
+if TYPE_CHECKING:
+    from jobman_core.plugins import Plugins
+
 #: Part of the cache's key: rises when the shape of the settings changes.
-_VERSION: Final = 1
+_VERSION: Final = 2
 
 
 def own_settings(environ: Mapping[str, str] | None = None) -> Path:
@@ -30,12 +34,16 @@ def own_settings(environ: Mapping[str, str] | None = None) -> Path:
     return folder / "jobman" / "config.yaml"
 
 
-def load_settings(home: Home, own: Path | None = None) -> Settings:
+def load_settings(
+    home: Home, own: Path | None = None, plugins: "Callable[[], Plugins] | None" = None
+) -> Settings:
     """Read both files; one that is not there says nothing.
 
     Args:
         home: whose lab settings to read.
         own: one's own settings, by default those of the user.
+        plugins: gives those whose backends say what their sections may be; it is called only
+            when a file, or what is installed, has changed.
 
     Raises:
         ConfigError: a file has faults.
@@ -43,14 +51,15 @@ def load_settings(home: Home, own: Path | None = None) -> Settings:
     files = [(path, _content(path)) for path in (home.settings, own or own_settings())]
     if not any(content for _, content in files):
         return Settings()
-    digest = _digest(files)
+    digest = _digest(files, () if plugins is None else _installed())
     cache = home.state / "settings.json"
     kept = _recall(cache, digest)
     if kept is not None:
         return kept
     from jobman_core.config.settings_file import read_settings
 
-    settings = read_settings([(path, content) for path, content in files if content is not None])
+    written = [(path, content) for path, content in files if content is not None]
+    settings = read_settings(written, plugins() if plugins is not None else None)
     _remember(cache, digest, settings)
     return settings
 
@@ -66,12 +75,22 @@ def _content(path: Path) -> bytes | None:
     return read_bytes(path, SMALL)
 
 
-def _digest(files: list[tuple[Path, bytes | None]]) -> str:
+def _installed() -> Iterator[str]:
+    """Tell one set of plugins from another, without loading any: installing changes a folder."""
+    yield f"disabled={os.environ.get('JOBMAN_DISABLED_PLUGINS', '')}"
+    for folder in sys.path:
+        if folder.endswith("-packages") and Path(folder).is_dir():
+            yield f"{folder}={Path(folder).stat().st_mtime_ns}"
+
+
+def _digest(files: list[tuple[Path, bytes | None]], installed: Iterable[str]) -> str:
     total = hashlib.sha256(str(_VERSION).encode())
     for path, content in files:
         # The paths stand in faults, and two files that swap their places differ.
         part = b"-" if content is None else content
         total.update(f"{path}\0{len(part)}\0".encode("utf-8", "surrogateescape") + part)
+    for word in installed:
+        total.update(f"{word}\0".encode("utf-8", "surrogateescape"))
     return total.hexdigest()
 
 

@@ -8,12 +8,14 @@ import attrs
 
 from jobman_core.config.faults import Faults
 from jobman_core.config.nodes import Map, Node, is_null, locate
-from jobman_core.config.sections import Duration, Line, TimeZone, to_plain
+from jobman_core.config.sections import Line, TimeZone, to_plain
 from jobman_core.config.source import Source, parse_source
 from jobman_core.config.structure import structure
 from jobman_core.config.text import decode
 from jobman_core.errors import ConfigError, Fault
+from jobman_core.interfaces.backend import Backend, Duration
 from jobman_core.models.settings import Settings
+from jobman_core.plugins import Plugins
 
 #: Sections that hold one section a backend.
 _BACKENDS: Final = ("clouds", "sessions", "environments", "storages", "stores", "notifiers")
@@ -29,7 +31,7 @@ class _Shape:
     project: Line | None = None
     admins: tuple[Line, ...] = ()
     time_zone: TimeZone | None = None
-    prices: dict[str, Any] | None = None
+    prices: dict[str, float] | None = None
     notify: dict[str, Any] | None = None
     notices: dict[str, Any] | None = None
     lease: Duration | None = None
@@ -42,8 +44,12 @@ class _Shape:
     notifiers: _Sections | None = None
 
 
-def read_settings(files: Sequence[tuple[Path, bytes]]) -> Settings:
+def read_settings(files: Sequence[tuple[Path, bytes]], plugins: Plugins | None = None) -> Settings:
     """Merge settings files, later ones beating earlier ones, key by key.
+
+    Args:
+        files: each with its content.
+        plugins: give the sections of their backends their shapes; others are kept as written.
 
     Raises:
         ConfigError: the faults of all files.
@@ -54,7 +60,7 @@ def read_settings(files: Sequence[tuple[Path, bytes]]) -> Settings:
     pulse: Fault | None = None
     for path, content in files:
         try:
-            source, values = _read(path, content)
+            source, values = _read(path, content, plugins)
         except ConfigError as error:
             faults += error.faults
             continue
@@ -69,20 +75,47 @@ def read_settings(files: Sequence[tuple[Path, bytes]]) -> Settings:
     return _settings(merged)
 
 
-def _read(path: Path, content: bytes) -> tuple[Source | None, dict[str, Any]]:
+def _read(
+    path: Path, content: bytes, plugins: Plugins | None
+) -> tuple[Source | None, dict[str, Any]]:
     """Give the keys of one file; of one with nothing but comments, none."""
     text = decode(content, path)
     if not any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines()):
         return None, {}
     source = parse_source(text, path)
     faults = Faults(source.path, source.root, source.faults)
-    shape = structure(_without_empty_sections(source.root), _Shape, (), faults)
+    root = _without_empty_sections(source.root)
+    shape = structure(root, _Shape, (), faults)
+    backends = _structure_backends(root, plugins, faults) if plugins is not None else {}
     faults.check()
     plain = to_plain(shape)
     assert isinstance(plain, dict)  # noqa: S101 - for the type checker: an attrs class gives one
     if not plain["admins"]:
         del plain["admins"]
+    for kinds, sections in backends.items():
+        plain[kinds].update(sections)
     return source, plain
+
+
+def _structure_backends(root: Map, plugins: Plugins, faults: Faults) -> dict[str, Any]:
+    """Read the sections of backends that are installed as their ``Settings`` say."""
+    found: dict[str, Any] = {}
+    for kinds in _BACKENDS:
+        section, kind = root.get(kinds), kinds.removesuffix("s")
+        for name, node in section.items() if isinstance(section, Map) else ():
+            if isinstance(node, Map) and plugins.has(kind, name):
+                cls = plugins.get(kind, name, Backend).Settings
+                settings = structure(node, cls, (kinds, name), faults)
+                found.setdefault(kinds, {})[name] = _written(to_plain(settings), node)
+    return found
+
+
+def _written(value: object, node: Node) -> object:
+    """Leave out the keys that a file does not say, as another file may."""
+    if isinstance(value, dict) and isinstance(node, Map):
+        said = {key: child for key, child in node.items() if not is_null(child)}
+        return {key: _written(item, said[key]) for key, item in value.items() if key in said}
+    return value
 
 
 def _check_pulse(settings: Settings, place: Fault) -> list[Fault]:

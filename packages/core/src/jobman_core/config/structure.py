@@ -22,6 +22,7 @@ from jobman_core.config import sections, values
 from jobman_core.config.faults import Faults
 from jobman_core.config.nodes import Map, Node, Path_, Scalar, Seq, is_null, to_data, what
 from jobman_core.config.values import WrongValueError
+from jobman_core.interfaces.backend import Count, Duration
 from jobman_core.models.job import Loop
 from jobman_core.models.task import Workers
 
@@ -217,14 +218,14 @@ _READERS: Final[Mapping[Any, _Reader]] = {
     sections.AcceleratorName: values.accelerator,
     sections.UserName: values.user,
     sections.Suffix: values.suffix,
-    sections.Count: lambda node: values.whole_number(node, least=0),
+    Count: lambda node: values.whole_number(node, least=0),
     sections.TimeZone: values.time_zone,
     sections.Positive: lambda node: values.whole_number(node, least=1),
     sections.TaskId: values.task_id,
     sections.TaskIds: values.task_ids,
     sections.GitName: values.git_name,
     sections.WorkFolder: lambda node: values.work_folder(values.line(node)),
-    sections.Duration: lambda node: values.seconds(values.text(node)),
+    Duration: lambda node: values.seconds(values.text(node)),
     sections.Environment: values.environment,
     sections.Pairs: values.pairs,
     sections.Prefixes: _prefixes,

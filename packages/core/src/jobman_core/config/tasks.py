@@ -86,13 +86,16 @@ class _Reader:
     def read(self) -> list[TaskSpec]:
         """Read all of the file; the result counts only if there are no faults."""
         for key in self.root:
-            if key not in _KEYS:
+            if key == _TASKS:
+                wrong = "it belongs below an accelerator: write `accelerators:`, `v4-8:`, `tasks:`"
+                self.faults.add((key,), wrong, place=self.root.at.get(key))
+            elif key not in _KEYS:
                 self.faults.unknown((key,), _KEYS, place=self.root.at.get(key))
         self.repos = self._repos()
         defaults = self._settings(
             self._map(("defaults",), self.root.get("defaults")), ("defaults",)
         )
-        if "accelerators" not in self.root:
+        if "accelerators" not in self.root and _TASKS not in self.root:
             self.faults.add(
                 ("accelerators",), "it is missing: write `accelerators:` with the tasks"
             )

@@ -3,11 +3,16 @@
 from abc import ABC
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NewType
 
 import attrs
 
 from jobman_core.clock import Clock
+
+#: Seconds; in files also ``90s``, ``10m``, ``2h`` or ``1d``.
+Duration = NewType("Duration", float)
+#: A whole number, 0 or more.
+Count = NewType("Count", int)
 
 
 @attrs.frozen
@@ -32,7 +37,8 @@ class Context:
     #: The home's UUID, part of every label and name that must not meet another home's.
     home_id: str
     clock: Clock
-    #: The backend's section of ``jobman.yaml`` (``clouds.local``, ``sessions.tmux``, …).
+    #: The backend's section of ``jobman.yaml`` (``clouds.local``, ``sessions.tmux``, …): the keys
+    #: that are written, read as ``Settings`` says (a :data:`Duration` is seconds), as plain data.
     settings: Mapping[str, Any] = attrs.field(factory=dict)
 
 
@@ -47,7 +53,8 @@ class Backend(ABC):
     name: ClassVar[str]
     #: attrs class that its section of a job file is structured into, with errors like core keys'.
     Config: ClassVar[type] = NoConfig
-    #: attrs class that its section of ``jobman.yaml`` is structured into.
+    #: attrs class that its section of ``jobman.yaml`` is structured into, with errors like core
+    #: keys'. The lab's file and one's own may each say a part: every key has a default.
     Settings: ClassVar[type] = NoConfig
 
     def __init__(self, context: Context) -> None:

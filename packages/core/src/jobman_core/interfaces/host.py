@@ -68,6 +68,8 @@ class EndReport:
     #: Nothing of the attempt runs there any more: proof.
     confirmed: bool
     detail: str = ""
+    #: The host had a trace of the attempt. Without one, only what was never started there is over.
+    known: bool = True
 
 
 class Runner(ABC):

@@ -132,7 +132,11 @@ class Store(Backend):
 
     @abstractmethod
     async def set_desired(self, job: str, desired: Desired, note: Note) -> Job:
-        """Write down what is wanted of a job; RUNNING also clears its ending and its restarts."""
+        """Write down what is wanted of a job (synced).
+
+        RUNNING also clears its ending and its restarts; CANCELLED and DELETED withdraw its slice in
+        the same transaction, so that no crash comes between the wish and its being remembered.
+        """
 
     @abstractmethod
     async def set_spec(self, job: str, draft: JobDraft, *, spec_hash: str) -> Job:
@@ -201,7 +205,7 @@ class Store(Backend):
 
     @abstractmethod
     async def save_slice(self, lease: Lease, slice_: Slice, note: Note | None = None) -> None:
-        """Write down what is known of a generation now.
+        """Write down what is known of a generation now; one that is withdrawn stays so.
 
         A loss (``lost_at`` set for the first time) counts as one recovery of the job when a
         newer generation is opened.

@@ -50,11 +50,11 @@ class HostExit:
 class Outcome:
     """The end of an attempt: recorded once, never changed."""
 
-    kind: OutcomeKind
+    kind: OutcomeKind = attrs.field(validator=attrs.validators.instance_of(OutcomeKind))
     cause: str
     exits: tuple[HostExit, ...] = ()
     #: One line for people: ``exit 3 on host 2``.
-    detail: str = ""
+    detail: str = attrs.field(default="", validator=attrs.validators.instance_of(str))
 
     @property
     def exit_code(self) -> int | None:

@@ -44,7 +44,8 @@ class Place:
 class Wait:
     """Ask nobody for so many seconds."""
 
-    seconds: float
+    #: More than none.
+    seconds: float = attrs.field(validator=attrs.validators.gt(0))
     reason: str
 
 

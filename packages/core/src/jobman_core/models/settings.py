@@ -21,7 +21,7 @@ class Settings:
     #: For display, like ``Europe/Paris``; None: the machine's.
     time_zone: str | None = None
     #: Cost of a chip-hour by accelerator family, for estimates.
-    prices: Mapping[str, Any] = attrs.field(factory=dict)
+    prices: Mapping[str, float] = attrs.field(factory=dict)
     #: Who is told of what.
     notices: Mapping[str, Any] = attrs.field(factory=dict)
     #: Seconds after which a controller without a beat counts as lost.

@@ -60,6 +60,8 @@ def status_of(facts: JobFacts) -> tuple[JobStatus, str]:
     if status is not JobStatus.DELETED and job.desired is Desired.RUNNING and job.ending is None:
         match facts.controller:
             case Liveness.DEAD | Liveness.NONE if status is not JobStatus.DEAD:
+                if job.step is Step.NONE and job.step_reason:
+                    reasons.append(job.step_reason)
                 reasons.append(f"no controller: `jobman resume {job.id}` starts one")
             case Liveness.HUNG:
                 reasons.append(f"its controller hangs: `jobman resume {job.id}` replaces it")
@@ -111,10 +113,10 @@ def _why_dead(facts: JobFacts) -> str:
     job = facts.job
     if job.desired is Desired.STOPPED:
         return "stopped; it has no slice" if facts.slice else "never started"
-    start = f"`jobman resume {job.id}` starts it"
-    if facts.controller is Liveness.NONE and facts.slice is None:
-        return f"its session ended before it did anything: {job.step_reason or start}"
-    return f"no slice and no controller: {start}"
+    if job.step is Step.NONE and job.step_reason:
+        return job.step_reason
+    never = "" if job.epoch else "it never began; "
+    return f"{never}no slice and no controller: `jobman resume {job.id}` starts it"
 
 
 def _rests(facts: JobFacts, status: JobStatus) -> bool:

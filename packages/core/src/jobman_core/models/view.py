@@ -138,3 +138,5 @@ class LogChunk:
     data: bytes = attrs.field(repr=False)
     #: The first chunk of this host in this attempt.
     first: bool = False
+    #: Something to know beside the output; such a chunk has no data and belongs to no host.
+    notice: str = ""

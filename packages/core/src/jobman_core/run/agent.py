@@ -154,7 +154,8 @@ class AgentRunner(Runner):
             )
             left = int(answer.fields[1])
             detail = f"{left} processes are left" if left else answer.fields[0]
-            return EndReport(host.index, confirmed=left == 0, detail=detail)
+            known = answer.fields[2] == "1"
+            return EndReport(host.index, confirmed=left == 0, detail=detail, known=known)
 
         results = await on_each(self._chosen(attempt), end)
         stale = {i: r for i, r in results.items() if isinstance(r, StaleLeaseError)}

@@ -18,6 +18,7 @@
 #   wrapper  of the process that waits for it: "PID START"
 #   log      the program's output
 #   final    "DONE CODE" or "ENDED -": made by ln, so the first word is the last
+#   stranger it was ended without a trace of ever having been started here
 #   gone     nothing of it lives any more: proof
 #   mark     in the environment of all that it starts on this host
 #   keeper   the name of what keeps its tree of processes, for ENDER
@@ -414,13 +415,18 @@ poll() { # OFFSET MOST WAIT QUIET IDLE: looks after QUIET, then ever more slowly
 end() { # EPOCH GRACE -- ENDER…
     lock_host
     check_epoch "$1"
+    _known=1
+    [ -d "$here" ] || _known=0
     tombstone "$here" || fail refused "cannot write $here: is the disk of the host full?"
+    # That it was a stranger stays known, whoever asks next.
+    [ $_known = 1 ] || true > "$here/stranger"
+    [ ! -e "$here/stranger" ] || _known=0
     exec 7>&-
     _wanted=$2
     shift 3
     finish "$here" "$_wanted" "$@"
     look
-    answer ended "$state" "$left"
+    answer ended "$state" "$left" "$_known"
 }
 
 case $token in

@@ -37,6 +37,8 @@ CHECKOUT_LIMIT: Final = 1800.0
 DRAIN_LIMIT: Final = 30.0
 #: Seconds for which a stop waits for hosts that are silent.
 STOP_LIMIT: Final = 60.0
+#: The same, where the slice is to go anyway: its absence is proof as well.
+SHORT_LIMIT: Final = 20.0
 #: Seconds between two tries to reach hosts that are silent.
 RETRY_EVERY: Final = 2.0
 
@@ -62,6 +64,7 @@ class AttemptRun:
         self._ctx = ctx
         #: Heard while it runs; None where its end is wanted already.
         self._orders: Orders | None = None
+        self._patience = STOP_LIMIT
         self._slices = slices
         self._watch = Watch(slices, slice_, ctx)
         self._slice = slice_
@@ -94,12 +97,18 @@ class AttemptRun:
         self._open_outputs(work)
         return await self._finish(work, await self._first_end(work, orders))
 
-    async def end(self, work: Work, cause: str) -> Outcome:
+    async def end(self, work: Work, cause: str, *, patience: float = STOP_LIMIT) -> Outcome:
         """End an attempt that nobody follows.
+
+        Args:
+            work: what it runs.
+            cause: why it ends.
+            patience: seconds to wait for hosts that are silent.
 
         Raises:
             UnfinishedError: that cannot be proved now.
         """
+        self._patience = patience
         self._open_outputs(work)
         return await self._finish(work, interrupted(cause))
 
@@ -227,7 +236,7 @@ class AttemptRun:
                 self._hear_silence(report)
                 continue
             self._silent.pop(report.host, None)
-            outcome = self._hear(report) or self._verdict_on_running(report)
+            outcome = self._hear(report) or await self._verdict_on_running(report)
             if outcome is not None:
                 return outcome
             if self._outputs[report.host].stuck:
@@ -275,15 +284,19 @@ class AttemptRun:
         }
         return judge(self._exits, self._lost, len(self.attempt.hosts), tails)
 
-    def _verdict_on_running(self, report: HostReport) -> Outcome | None:
+    async def _verdict_on_running(self, report: HostReport) -> Outcome | None:
         """Ask plugins whether a program that goes on has failed all the same."""
         if not report.data:
             return None
-        tail = self._outputs[report.host].tail.decode("utf-8", "replace")
-        verdict = self._ctx.plugins.judge(
-            "jobman_classify_running", attempt=self.attempt, host=report.host, tail=tail
+        verdict = await self._ctx.plugins.judge(
+            "jobman_classify_running",
+            expect=(Outcome,),
+            refuse=partial(_false_success, success=False),
+            attempt=self.attempt,
+            host=report.host,
+            tail=self._outputs[report.host].tail.decode("utf-8", "replace"),
         )
-        return attrs.evolve(verdict[1], cause=f"plugin:{verdict[0]}") if verdict else None
+        return attrs.evolve(verdict[1], cause=f"plugin:{verdict[0]}", exits=()) if verdict else None
 
     # -- the end ---------------------------------------------------------------------------
 
@@ -292,21 +305,23 @@ class AttemptRun:
 
         A program that ended by itself on every host before it was told to keeps its own outcome.
         """
-        if outcome.cause == Cause.HOST_LOST:
-            # A host that knows nothing any more may be all that is seen of a slice's end.
+        if outcome.kind is not OutcomeKind.SUCCEEDED:
+            # A bad end may be all that is seen of a slice's loss: programs die of their peers'.
             self._watch.slice, _ = await self._slices.look(self._watch.slice)
         if self._watch.slice.phase is SlicePhase.LOST:
             return _by_loss(outcome, self._watch.slice)
         if outcome.cause == Cause.UNREACHABLE:
-            await self._replace_slice()
+            await self._replace_slice("its hosts are silent")
             return outcome
         if not await self._prove_end():
-            return outcome
+            return _by_loss(outcome, self._watch.slice)
         await self._drain()
         judged = self._judged()
+        if self._watch.slice.lost_at is not None and not _succeeded(judged):
+            return _by_loss(outcome, self._watch.slice)
         if judged is None or judged.cause not in {Cause.EXITED, outcome.cause}:
             return outcome
-        return self._verdict_on_exit(judged) if judged.cause == Cause.EXITED else judged
+        return await self._verdict_on_exit(judged) if judged.cause == Cause.EXITED else judged
 
     async def _prove_end(self) -> bool:
         """End what runs on every host; where one is silent the cloud's word is proof as well.
@@ -318,6 +333,10 @@ class AttemptRun:
         while True:
             await ctx.guard()
             ends = await self._runner.end(self._ref(), grace=GRACE)
+            if self.attempt.started_at and not all(end.known for end in ends.values()):
+                # A host on which it was started and that has no trace of it can prove nothing.
+                await self._replace_slice("a host has lost all trace of the attempt")
+                return False
             open_ends = [end for end in ends.values() if not end.confirmed]
             if not open_ends:
                 return True
@@ -327,18 +346,19 @@ class AttemptRun:
                 return False
             why = f"host {open_ends[0].host} has not confirmed the end: {open_ends[0].detail}"
             waited = ctx.clock.monotonic() - since
-            wanted = self._orders is not None and self._orders.desired is Desired.RUNNING
-            if not wanted and waited >= STOP_LIMIT:
-                raise UnfinishedError(why)
-            if waited >= ctx.spec.unreachable_timeout:
-                await self._replace_slice()
+            desired = self._orders.desired if self._orders else None
+            unwanted = desired in (Desired.CANCELLED, Desired.DELETED) and waited >= SHORT_LIMIT
+            if unwanted or waited >= ctx.spec.unreachable_timeout:
+                await self._replace_slice("its hosts are silent")
                 return False
+            if desired is not Desired.RUNNING and waited >= self._patience:
+                raise UnfinishedError(why)
             ctx.journal.job(why)
             await ctx.clock.sleep(RETRY_EVERY)
 
-    async def _replace_slice(self) -> None:
-        """Give back a slice whose hosts stay silent: its absence is the proof that is left."""
-        self._ctx.journal.tpu(f"gives back {self._watch.slice.identity.name}: its hosts are silent")
+    async def _replace_slice(self, why: str) -> None:
+        """Give back a slice whose hosts prove nothing: its absence is the proof that is left."""
+        self._ctx.journal.tpu(f"gives back {self._watch.slice.identity.name}: {why}")
         self._watch.slice = await self._slices.give_back(self._watch.slice, self._ctx.clock.sleep)
 
     async def _drain(self) -> None:
@@ -353,21 +373,18 @@ class AttemptRun:
         except TimeoutError:
             self._ctx.journal.job("the rest of the output could not be fetched in time")
 
-    def _verdict_on_exit(self, judged: Outcome) -> Outcome:
+    async def _verdict_on_exit(self, judged: Outcome) -> Outcome:
         """Let plugins judge what the exits mean; a non-zero exit stays a failure."""
-        verdict = self._ctx.plugins.judge(
-            "jobman_classify_exit", attempt=self.attempt, exits=judged.exits
+        verdict = await self._ctx.plugins.judge(
+            "jobman_classify_exit",
+            expect=(Outcome,),
+            refuse=partial(_false_success, success=judged.kind is OutcomeKind.SUCCEEDED),
+            attempt=self.attempt,
+            exits=judged.exits,
         )
         if verdict is None:
             return judged
-        name, outcome = verdict
-        if not isinstance(outcome, Outcome):
-            self._ctx.journal.job(f"plugin {name} gave no outcome: passed over")
-            return judged
-        if outcome.kind is OutcomeKind.SUCCEEDED and judged.kind is not OutcomeKind.SUCCEEDED:
-            self._ctx.journal.job(f"plugin {name} called a non-zero exit a success: passed over")
-            return judged
-        return attrs.evolve(outcome, cause=f"plugin:{name}", exits=judged.exits)
+        return attrs.evolve(verdict[1], cause=f"plugin:{verdict[0]}", exits=judged.exits)
 
     def _setup_failed(self, why: str) -> Outcome:
         """Say in the output, where people look first, why nothing ran."""
@@ -390,9 +407,25 @@ class AttemptRun:
             self._ctx.journal.job(f"{work.meta} cannot be written: {error.strerror}")
 
 
+def _false_success(verdict: Outcome, *, success: bool) -> str:
+    """Say what is wrong with a plugin's verdict; only what succeeded may be called a success."""
+    false = verdict.kind is OutcomeKind.SUCCEEDED and not success
+    return "it calls a success what is none" if false else ""
+
+
+def _succeeded(outcome: Outcome | None) -> bool:
+    return outcome is not None and outcome.kind is OutcomeKind.SUCCEEDED
+
+
 def _by_loss(outcome: Outcome | None, slice_: Slice) -> Outcome:
-    """Give the outcome where the slice is lost: what is on record, else that loss."""
-    if outcome is not None and outcome.cause != Cause.HOST_LOST:
+    """Give the outcome where the slice is lost.
+
+    A success stays one, and an end that was ordered has its own cause. All else is the loss: what
+    fails while its slice goes has not failed by itself.
+    """
+    if outcome is not None and outcome.cause not in {Cause.EXITED, Cause.HOST_LOST}:
+        return outcome
+    if outcome is not None and _succeeded(outcome):
         return outcome
     cause = Cause.SLICE_GONE if slice_.state == GONE else Cause.PREEMPTED
     return interrupted(cause, f"slice {slice_.identity.name} is {slice_.state}")

@@ -1,10 +1,13 @@
 """What everything that acts for one job needs."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any, Final, TypeVar
 
 import attrs
 
 from jobman_core.clock import Clock
+from jobman_core.errors import TransientCloudError
 from jobman_core.home import Home
 from jobman_core.interfaces.cloud import Cloud
 from jobman_core.interfaces.environment import Environment
@@ -13,7 +16,7 @@ from jobman_core.interfaces.store import JobRecord, Store
 from jobman_core.models.attempt import Attempt, AttemptRef
 from jobman_core.models.job import Job, JobSpec
 from jobman_core.models.lease import Lease
-from jobman_core.models.slice import Slice
+from jobman_core.models.slice import Observation, Slice, Unknown
 from jobman_core.plugins import Plugins
 from jobman_core.queue.service import QueueService
 from jobman_core.run.agent import AgentRunner
@@ -21,7 +24,9 @@ from jobman_core.run.journal import Journal
 from jobman_core.run.lease import Tenure
 
 #: Seconds that an action on a host or a cloud may take; a lease must outlast it.
-ACTION_LIMIT = 60.0
+ACTION_LIMIT: Final = 60.0
+
+_T = TypeVar("_T")
 
 
 @attrs.define
@@ -56,6 +61,45 @@ class JobContext:
             StaleLeaseError: it may not: someone else acts for the job now.
         """
         await self.tenure.guard(self.lease, seconds)
+
+    async def create(self, slice_: Slice) -> None:
+        """Ask the cloud for a slice.
+
+        Raises:
+            TransientCloudError: also where there was no answer in time: it may be on its way.
+        """
+        await self.guard()
+        await self._in_time(self.cloud.create(slice_.identity, slice_.request))
+
+    async def observe(self, slice_: Slice) -> Observation:
+        """Look at a slice; a cloud that does not answer in time says nothing about it."""
+        try:
+            return await self._in_time(self.cloud.observe(slice_.identity))
+        except TransientCloudError as error:
+            return Unknown(str(error))
+
+    async def delete(self, slice_: Slice) -> None:
+        """Ask the cloud for the end of a slice.
+
+        Raises:
+            TransientCloudError: also where there was no answer in time.
+        """
+        await self.guard()
+        await self._in_time(self.cloud.delete(slice_.identity))
+
+    async def _in_time(self, asked: Coroutine[Any, Any, _T]) -> _T:
+        """Wait for a cloud's answer, for as long as an action may take on the job's own clock."""
+        answer = asyncio.ensure_future(asked)
+        limit = asyncio.ensure_future(self.clock.sleep(ACTION_LIMIT))
+        try:
+            await asyncio.wait((answer, limit), return_when=asyncio.FIRST_COMPLETED)
+            if answer.done():
+                return answer.result()
+        finally:
+            limit.cancel()
+            answer.cancel()
+        msg = f"cloud {self.cloud.name!r} gave no answer within {ACTION_LIMIT:g} s"
+        raise TransientCloudError(msg)
 
     def hosts(self, slice_: Slice) -> Sequence[Host]:
         """Give the way to a slice's hosts."""

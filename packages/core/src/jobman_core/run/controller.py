@@ -24,7 +24,7 @@ from jobman_core.models.outcome import Cause
 from jobman_core.models.slice import Slice
 from jobman_core.run.context import JobContext
 from jobman_core.run.drive import Drive
-from jobman_core.run.hosts import on_all, run_on_all
+from jobman_core.run.hosts import run_on_all
 from jobman_core.run.modes import execute
 from jobman_core.run.orders import Ordered
 from jobman_core.run.record import unwanted
@@ -120,21 +120,29 @@ class Controller:
         drive, ctx = self._drive, self._ctx
         await drive.step(Step.PREPARE, "reaches its hosts")
         hosts = ctx.hosts(slice_)
-        await drive.while_held(slice_, self._reach(slice_, hosts))
+        hello = Command(("true",), transient=True)
+        await drive.while_held(slice_, self._run(slice_, hosts, hello, REACH_LIMIT))
         if ctx.environment is None:
             return
         await drive.step(Step.PREPARE, f"sets up {ctx.environment.name}")
         for command in ctx.environment.setup(ctx.spec, None):
-            await drive.while_held(slice_, self._set_up(hosts, command))
+            await drive.while_held(slice_, self._run(slice_, hosts, command, SET_UP_LIMIT))
 
-    async def _reach(self, slice_: Slice, hosts: Sequence[Host]) -> None:
-        """Return once every host has answered."""
+    async def _run(
+        self, slice_: Slice, hosts: Sequence[Host], command: Command, limit: float
+    ) -> None:
+        """Run a command on every host; return once it ended well on all of them.
+
+        Raises:
+            CommandFailedError: it did not.
+            LostError: hosts were silent for too long, and the slice was given back.
+        """
         ctx = self._ctx
-        hello = Command(("true",), transient=True)
         since = ctx.clock.monotonic()
         while True:
+            await ctx.guard()
             try:
-                await on_all(hosts, lambda host: host.run(hello, limit=REACH_LIMIT))
+                await run_on_all(hosts, command, limit=limit, what=command.argv[0])
             except HostUnreachableError as error:
                 if ctx.clock.monotonic() - since >= ctx.spec.unreachable_timeout:
                     ctx.journal.job(f"{error}: gives the slice back, to get another")
@@ -144,9 +152,6 @@ class Controller:
                 await ctx.clock.sleep(REACH_EVERY)
             else:
                 return
-
-    async def _set_up(self, hosts: Sequence[Host], command: Command) -> None:
-        await run_on_all(hosts, command, limit=SET_UP_LIMIT, what=command.argv[0])
 
     async def _end(self, ending: Ending) -> None:
         """Write down how the job ended, and give back what nobody wants any more."""
@@ -183,9 +188,12 @@ class Controller:
     async def _mirror_on(self, path: Path) -> None:
         news: int | None = None
         while True:
-            with contextlib.suppress(StoreError):
-                # The listener says in the log what is wrong with the store.
-                heard = self._drive.orders.news
+            heard = self._drive.orders.news
+            try:
                 if heard != news and await self._ctx.queues.mirror(path):
                     news = heard
+            except JobmanError as error:
+                # A view that cannot be written ends nobody's work.
+                self._ctx.journal.queue(f"the state file cannot be written now: {error}")
+                news = heard
             await self._drive.orders.next_look()

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from jobman_core.interfaces.store import JobRecord
 from jobman_core.models.attempt import Attempt
 from jobman_core.models.job import Step
-from jobman_core.models.outcome import Cause, Outcome, OutcomeKind
+from jobman_core.models.outcome import Cause, Outcome
 from jobman_core.models.slice import Slice
 from jobman_core.models.task import TaskStatus
 from jobman_core.run.attempt import AttemptRun
@@ -94,8 +94,11 @@ class Drive:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _slow_down(self, outcome: Outcome) -> None:
-        """Leave more and more time between attempts that a standing host keeps losing."""
-        odd = outcome.kind is OutcomeKind.INTERRUPTED and outcome.cause == Cause.HOST_LOST
+        """Leave more and more time between attempts that end before or without a program's word."""
+        odd = outcome.cause in {Cause.HOST_LOST, Cause.SETUP_FAILED}
         self._odd_ends = self._odd_ends + 1 if odd else 0
-        if self._odd_ends > 1:
-            await self.orders.pause(self.ctx.clock.jitter(back_off(self._odd_ends)))
+        if self._odd_ends:
+            delay = self.ctx.clock.jitter(back_off(self._odd_ends + 1))
+            why = f"{outcome.detail or outcome.cause}; goes on in {delay:.0f} s"
+            await self.step(Step.BACK_OFF, why)
+            await self.orders.pause(delay)

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Final
 
-from jobman_core.errors import StoreError
+from jobman_core.errors import JobmanError, StaleLeaseError, StoreError
 from jobman_core.interfaces.store import JobRecord
 from jobman_core.models.job import Desired
 from jobman_core.models.lease import Liveness
@@ -15,6 +15,8 @@ from jobman_core.run.context import JobContext
 
 #: Seconds between two looks; a look where nothing changed costs one cheap question.
 LOOK_EVERY: Final = 1.0
+#: Seconds that plugins get to hear of the end before the controller leaves.
+FAREWELL: Final = 1.0
 
 _CAUSES: Final = {
     Desired.STOPPED: Cause.STOPPED,
@@ -28,7 +30,11 @@ class Ordered(Exception):  # noqa: N818 - not an error: the owner has other wish
 
 
 class Orders:
-    """Hears what is wanted of one job."""
+    """Hears what is wanted of one job.
+
+    Whatever waits here raises StaleLeaseError once another controller has the job: one that hung
+    for long learns so when it wakes, and must not go on beside its successor.
+    """
 
     def __init__(self, ctx: JobContext, record: JobRecord) -> None:
         """Begin with what the store said when the controller started."""
@@ -37,6 +43,8 @@ class Orders:
         #: Rises whenever anybody changed anything in the store.
         self.news = 0
         self._asked: dict[str, str] = {}
+        #: Why this controller may not act for the job any more.
+        self._replaced: StaleLeaseError | None = None
         self._status: JobStatus | None = None
         self._heard = asyncio.Condition()
         self._looked = asyncio.Event()
@@ -51,6 +59,11 @@ class Orders:
             listener.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await listener
+        # How it came to its end is news too, and the listener has not looked since; where the store
+        # has no answer, or the job no more, nothing depends on it.
+        with contextlib.suppress(JobmanError):
+            await self._hear(await self._ctx.record())
+        await self._ctx.plugins.settle(FAREWELL)
 
     async def pause(self, seconds: float) -> None:
         """Wait; shorter where there is news.
@@ -66,26 +79,39 @@ class Orders:
         finally:
             nap.cancel()
             news.cancel()
+            await asyncio.gather(nap, news, return_exceptions=True)
         self.check()
 
     def check(self) -> None:
         """Raise Ordered if the job is not wanted running any more."""
+        self._check_place()
         if self.desired is not Desired.RUNNING:
             raise Ordered
+
+    def _check_place(self) -> None:
+        if self._replaced is not None:
+            raise StaleLeaseError(str(self._replaced))
 
     async def ordered(self) -> None:
         """Return once the job is not wanted running any more."""
         async with self._heard:
-            await self._heard.wait_for(lambda: self.desired is not Desired.RUNNING)
+            await self._heard.wait_for(
+                lambda: self._replaced is not None or self.desired is not Desired.RUNNING
+            )
+            self._check_place()
 
     async def next_look(self) -> None:
         """Return after the store was looked at once more: the pulse of all that waits for news."""
         await self._looked.wait()
+        self._check_place()
 
     async def end_of(self, token: str) -> str:
         """Return the cause once someone wants an attempt ended, or the job stopped."""
         async with self._heard:
-            await self._heard.wait_for(lambda: self._cause(token) is not None)
+            await self._heard.wait_for(
+                lambda: self._replaced is not None or self._cause(token) is not None
+            )
+            self._check_place()
             return self._cause(token) or Cause.STOPPED
 
     def _cause(self, token: str) -> str | None:
@@ -97,9 +123,17 @@ class Orders:
             try:
                 version = await self._ctx.store.version()
                 if version != seen:
+                    # Whoever takes the lease changes the store: an old controller hears of it here.
+                    await self._ctx.store.check_lease(self._ctx.lease)
                     await self._hear(await self._ctx.record())
                     seen = version
                     self.news += 1
+            except StaleLeaseError as error:
+                async with self._heard:
+                    self._replaced = error
+                    self._heard.notify_all()
+                self._looked.set()
+                return
             except StoreError as error:
                 # It says so in the log and goes on: what runs on the hosts needs no database.
                 self._ctx.journal.job(f"the store cannot be read now: {error}")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final
 
 import attrs
@@ -9,12 +10,12 @@ import attrs
 from jobman_core.errors import (
     CloudError,
     PermanentCloudError,
-    StaleLeaseError,
     StockoutError,
+    TransientCloudError,
 )
 from jobman_core.interfaces.store import Note
 from jobman_core.models.job import Step
-from jobman_core.models.place import GiveUp, Place, PlaceContext, Refusal
+from jobman_core.models.place import GiveUp, Place, PlaceContext, Refusal, Wait
 from jobman_core.models.slice import (
     ASKED,
     GONE,
@@ -28,7 +29,7 @@ from jobman_core.models.slice import (
     Unknown,
 )
 from jobman_core.run.context import JobContext
-from jobman_core.run.place import place
+from jobman_core.run.place import place, wait_after
 
 #: Seconds between two looks at a slice that is on its way in or out.
 LOOK_EVERY: Final = 0.5
@@ -80,11 +81,10 @@ class Slices:
             if current is None or current.state == REFUSED:
                 current = await self._request(current)
                 looks = 0
-            await self._ctx.guard()
-            seen = await self._ctx.cloud.observe(current.identity)
+            seen = await self._ctx.observe(current)
             if isinstance(seen, Absent) and current.state == ASKED:
-                # A controller was lost between the books and the cloud: ask as if it were new.
-                current = attrs.evolve(current, state=REFUSED)
+                # The request never got there, or is on its way: asking for the same is no harm.
+                current = await self._ask(current, self._index(current.request))
                 continue
             current = await self._note(current, seen)
             if current.phase is SlicePhase.READY:
@@ -104,7 +104,7 @@ class Slices:
 
     async def look(self, slice_: Slice) -> tuple[Slice, Observation]:
         """Look at a slice once, and write down what changed."""
-        seen = await self._ctx.cloud.observe(slice_.identity)
+        seen = await self._ctx.observe(slice_)
         return await self._note(slice_, seen), seen
 
     async def give_back(self, slice_: Slice, pause: Pause) -> Slice:
@@ -123,13 +123,10 @@ class Slices:
             await ctx.store.save_slice(ctx.lease, slice_, note)
         looks = 0
         while True:
-            await ctx.guard()
             try:
                 # Asked for at every look: a delete of a thing on its way in can be lost.
-                await ctx.cloud.delete(slice_.identity)
-                seen = await ctx.cloud.observe(slice_.identity)
-            except StaleLeaseError:
-                raise
+                await ctx.delete(slice_)
+                seen = await ctx.observe(slice_)
             except CloudError as error:
                 ctx.journal.tpu(f"slice {slice_.identity.name} cannot be deleted yet: {error}")
                 seen = Unknown(str(error))
@@ -161,27 +158,57 @@ class Slices:
         return current
 
     async def _request(self, refused: Slice | None) -> Slice:
-        """Ask for a slice, wherever the policy says, until a cloud has taken the request on."""
-        ctx = self._ctx
+        """Ask for a slice wherever the policy says, until a cloud has taken the request on."""
         while True:
             chosen = await self._choose()
             slice_ = await self._book(chosen.request, refused)
-            await ctx.guard()
-            try:
-                await ctx.cloud.create(slice_.identity, slice_.request)
-            except StaleLeaseError:
-                raise
-            except CloudError as error:
-                refused = await self._refuse(chosen.index, slice_, error)
-                continue
-            ctx.journal.tpu(f"asked for slice {slice_.identity.name} ({_words(slice_.request)})")
+            refused = await self._ask(slice_, chosen.index)
+            if refused.state != REFUSED:
+                return refused
+
+    async def _ask(self, slice_: Slice, index: int) -> Slice:
+        """Ask for a slice that is on the books; give it as it stands on them now."""
+        ctx = self._ctx
+        try:
+            await ctx.create(slice_)
+        except TransientCloudError as error:
+            # It may be on its way all the same, so another place must wait for a look.
+            refusal = self._remember(index, error)
+            ctx.journal.tpu(f"{_words(slice_.request)}: {error}")
+            await self._say(f"asks again for {_words(slice_.request)}", str(error))
+            await self._pause(ctx.clock.jitter(wait_after(refusal)))
             return slice_
+        except CloudError as error:
+            return await self._refuse(index, slice_, error)
+        ctx.journal.tpu(f"asked for slice {slice_.identity.name} ({_words(slice_.request)})")
+        return slice_
+
+    def _index(self, request: SliceRequest) -> int:
+        """Give the candidate that a request came from; an edited file may not have it any more."""
+        candidates = list(self._ctx.spec.candidates)
+        return candidates.index(request) if request in candidates else 0
+
+    def _remember(self, index: int, error: CloudError) -> Refusal:
+        before = self._refusals.get(index)
+        refusal = Refusal(
+            self._ctx.clock.monotonic(),
+            str(error),
+            isinstance(error, PermanentCloudError),
+            before.times + 1 if before else 1,
+        )
+        self._refusals[index] = refusal
+        return refusal
 
     async def _choose(self) -> Place:
         ctx = self._ctx
         while True:
             context = PlaceContext(ctx.spec.candidates, dict(self._refusals), ctx.clock.monotonic())
-            judged = ctx.plugins.judge("jobman_place", context=context)
+            judged: tuple[str, Place | Wait | GiveUp] | None = await ctx.plugins.judge(
+                "jobman_place",
+                expect=(Place, Wait, GiveUp),
+                refuse=partial(_no_candidate, context),
+                context=context,
+            )
             answer = judged[1] if judged else place(context)
             if isinstance(answer, GiveUp):
                 raise NoPlaceError(answer.reason)
@@ -219,9 +246,7 @@ class Slices:
         """Remember that a place refused; the generation stays on the books as refused."""
         ctx = self._ctx
         before = self._refusals.get(index)
-        times = before.times + 1 if before else 1
-        permanent = isinstance(error, PermanentCloudError)
-        self._refusals[index] = Refusal(ctx.clock.monotonic(), str(error), permanent, times)
+        self._remember(index, error)
         kind = "slice.no_capacity" if isinstance(error, StockoutError) else "slice.refused"
         note = None if before and before.reason == str(error) else Note(kind, str(error))
         refused = attrs.evolve(slice_, state=REFUSED, detail=str(error))
@@ -318,6 +343,12 @@ class Watch:
 
 def _pace(looks: int) -> float:
     return LOOK_EVERY if looks < _MANY_LOOKS else LOOK_EVERY_LATER
+
+
+def _no_candidate(context: PlaceContext, answer: Place | Wait | GiveUp) -> str:
+    """Say what is wrong with a plugin's choice."""
+    places = [Place(request, index) for index, request in enumerate(context.candidates)]
+    return "" if not isinstance(answer, Place) or answer in places else "no such candidate"
 
 
 def _words(request: SliceRequest) -> str:

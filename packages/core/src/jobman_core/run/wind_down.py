@@ -8,7 +8,7 @@ from jobman_core.models.attempt import Attempt
 from jobman_core.models.job import Desired
 from jobman_core.models.outcome import Cause, interrupted
 from jobman_core.models.slice import Absent, Slice, SlicePhase
-from jobman_core.run.attempt import STOP_LIMIT, AttemptRun
+from jobman_core.run.attempt import SHORT_LIMIT, STOP_LIMIT, AttemptRun
 from jobman_core.run.context import JobContext
 from jobman_core.run.record import record_outcome
 from jobman_core.run.slices import REFUSED, Slices
@@ -33,7 +33,17 @@ async def wind_down(ctx: JobContext) -> None:
     """
     record = await ctx.record()
     desired = record.job.desired
-    await end_attempts(ctx, record.attempts, CAUSES[desired])
+    keeps = desired in (Desired.RUNNING, Desired.STOPPED)
+    try:
+        patience = STOP_LIMIT if keeps else SHORT_LIMIT
+        await end_attempts(ctx, record.attempts, CAUSES[desired], patience=patience)
+    except UnfinishedError as error:
+        if keeps:
+            raise
+        # The slice is not wanted any more, and its absence is proof as well.
+        ctx.journal.job(f"{error}: deletes the slice")
+        await give_back(ctx, [s for s in await ctx.store.slices(ctx.job.id) if s.held])
+        await end_attempts(ctx, record.attempts, CAUSES[desired])
     record = await ctx.record()
     slices = list(record.withdrawing)
     current = record.slice
@@ -46,19 +56,25 @@ async def wind_down(ctx: JobContext) -> None:
     await give_back(ctx, slices)
 
 
-async def end_attempts(ctx: JobContext, attempts: Iterable[Attempt], cause: str) -> None:
-    """End attempts that nobody follows, prove it, and record what became of them."""
+async def end_attempts(
+    ctx: JobContext, attempts: Iterable[Attempt], cause: str, *, patience: float = STOP_LIMIT
+) -> None:
+    """End attempts that nobody follows, prove it, and record what became of them.
+
+    Raises:
+        UnfinishedError: hosts were silent for so many seconds.
+    """
     slices = {s.generation: s for s in await ctx.store.slices(ctx.job.id)}
     for attempt in attempts:
         slice_ = slices.get(attempt.generation)
-        cause = attempt.end_cause or cause
+        why = attempt.end_cause or cause
         if slice_ is None or not slice_.held or not attempt.hosts:
             # Hosts are written down before anything is launched on them: nothing ever ran.
-            outcome = interrupted(cause)
+            outcome = interrupted(why)
         else:
             work = await work_of(ctx, attempt)
             run = AttemptRun(ctx, Slices(ctx, ctx.clock.sleep), slice_, attempt)
-            outcome = await run.end(work, cause)
+            outcome = await run.end(work, why, patience=patience)
         await record_outcome(ctx, attempt, outcome, slice_)
 
 

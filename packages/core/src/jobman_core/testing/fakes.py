@@ -184,6 +184,8 @@ class FakeFleet:
     def __init__(self) -> None:
         self.programs: dict[tuple[str, int], FakeProgram] = {}
         self.epochs: dict[int, int] = {}
+        #: Attempts that were ended where they had never been started.
+        self.strangers: set[tuple[str, int]] = set()
         #: Hosts that do not answer, and why.
         self.silent: dict[int, str] = {}
         self._changed = asyncio.Event()
@@ -306,11 +308,14 @@ class FakeRunner(Runner):
             return EndReport(host, confirmed=False, detail=self.fleet.silent[host])
         self.fleet.check_epoch(host, attempt.epoch)
         program = self.fleet.program(attempt.token, host)
+        if program.state is HostState.NONE:
+            self.fleet.strangers.add((attempt.token, host))
         if program.state is not HostState.DONE:
             program.state = HostState.ENDED
         self.fleet.programs[attempt.token, host] = program
         self.fleet.changed()
-        return EndReport(host, confirmed=True, detail=program.state.value)
+        known = (attempt.token, host) not in self.fleet.strangers
+        return EndReport(host, confirmed=True, detail=program.state.value, known=known)
 
     def _is_news(self, token: str, host: int, at: int, told: Mapping[int, HostReport]) -> bool:
         report = self._report(token, host, at)

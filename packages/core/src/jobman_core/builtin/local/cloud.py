@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import attrs
 
@@ -19,7 +19,7 @@ from jobman_core.errors import (
     TransientCloudError,
 )
 from jobman_core.home import Home
-from jobman_core.interfaces.backend import Context, Problem
+from jobman_core.interfaces.backend import Context, Count, Duration, Problem
 from jobman_core.interfaces.cloud import Cloud, Listed
 from jobman_core.interfaces.host import Host
 from jobman_core.models.accelerator import Accelerator
@@ -36,7 +36,6 @@ from jobman_core.models.slice import (
 )
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
-_UNITS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 _ADDRESS: Final = "127.0.0.1"
 
 
@@ -45,33 +44,11 @@ class LocalSettings:
     """The section ``clouds.local`` of ``jobman.yaml``."""
 
     #: How many slices may exist at once, by zone; a zone that is not here has no limit.
-    capacity: Mapping[str, int] = attrs.field(factory=dict)
-    #: Seconds (or ``2s``, ``1m``) from the request until a slice is ready.
-    provisioning: float = 0.2
+    capacity: Mapping[str, Count] = attrs.field(factory=dict)
+    #: From the request until a slice is ready.
+    provisioning: Duration = Duration(0.2)
     #: The zones that there are; none: any name is one.
-    zones: tuple[str, ...] = ()
-
-    @classmethod
-    def read(cls, section: Mapping[str, Any]) -> "LocalSettings":
-        """Read the section.
-
-        Raises:
-            InvalidInputError: a key or a value that it cannot have.
-        """
-        known = tuple(attrs.fields_dict(cls))
-        for key in section:
-            if key not in known:
-                raise InvalidInputError(f"clouds.local.{key}: no such key: use {', '.join(known)}")
-        capacity = section.get("capacity") or {}
-        if not isinstance(capacity, Mapping) or not all(map(_is_count, capacity.values())):
-            raise InvalidInputError(
-                "clouds.local.capacity: not a map of zones: write how many slices each may have"
-            )
-        zones = section.get("zones") or ()
-        if isinstance(zones, str) or not all(isinstance(zone, str) for zone in zones):
-            raise InvalidInputError("clouds.local.zones: not a list: write a list of names")
-        delay = _seconds(section.get("provisioning", cls().provisioning))
-        return cls(dict(capacity), delay, tuple(zones))
+    zones: Sequence[str] = ()
 
 
 class LocalCloud(Cloud):
@@ -84,13 +61,9 @@ class LocalCloud(Cloud):
     look_every: ClassVar[float] = 2.0
 
     def __init__(self, context: Context) -> None:
-        """Read the settings.
-
-        Raises:
-            InvalidInputError: they have a fault.
-        """
+        """Take the settings; nothing is touched yet."""
         super().__init__(context)
-        self._settings = LocalSettings.read(context.settings)
+        self._settings = LocalSettings(**context.settings)
         self._folder = Folder(Home(context.home.absolute()).state / "local")
 
     def check(self, request: SliceRequest) -> Iterable[Problem]:
@@ -227,19 +200,6 @@ class LocalCloud(Cloud):
         if facts.ready(self.context.clock.now().timestamp()):
             return Present(SlicePhase.READY, "READY", hosts, facts.labels)
         return Present(SlicePhase.PENDING, "CREATING", labels=facts.labels)
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _seconds(value: object) -> float:
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([smh]?)", str(value))
-    if match is None or isinstance(value, bool):
-        raise InvalidInputError(
-            f"clouds.local.provisioning: {value!r} is no duration: write seconds, or like 2s"
-        )
-    return float(match[1]) * _UNITS[match[2]]
 
 
 def _check_name(name: str) -> None:

@@ -138,6 +138,8 @@ def set_desired(tx: Tx, job: str, desired: Desired, note: Note, at: str) -> Job:
         tx.run(sql.SET_RUNNING, row["id"])
     else:
         tx.run(sql.SET_DESIRED, desired.value, row["id"])
+    if desired in _OVER:
+        tx.run(sql.WITHDRAW, row["id"])
     tell(tx, at, note, job=row["id"])
     return _any(tx, row["id"])
 

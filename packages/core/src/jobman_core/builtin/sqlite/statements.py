@@ -72,7 +72,8 @@ INSERT_SLICE: Final = """
 UPDATE_SLICE: Final = """
     UPDATE slices SET request = :request, identity = :identity, hosts = :hosts,
         requested_at = :requested_at, state = :state, phase = :phase, detail = :detail,
-        ready_at = :ready_at, lost_at = :lost_at, withdrawn = :withdrawn, gone_at = :gone_at
+        ready_at = :ready_at, lost_at = :lost_at, gone_at = :gone_at,
+        withdrawn = MAX(withdrawn, :withdrawn)
     WHERE job = :job AND generation = :generation"""
 SLICE: Final = "SELECT * FROM slices WHERE job = ? AND generation = ?"
 SLICES: Final = "SELECT * FROM slices WHERE job = ? ORDER BY generation"
