@@ -246,6 +246,12 @@ class FakeApp:
     async def clean(self, job: str) -> Done:
         return await self._act("clean", job, JobStatus.DELETED)
 
+    async def watch(self, after: int) -> AsyncIterator[Event]:
+        self._call("watch", after)
+        for job in list(self.jobs):
+            for event in (await self.show(job)).events:
+                yield event
+
     async def queue(self, path: Path | None) -> QueueView:
         self._call("queue", path)
         return QueueView(

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from jobman_cli import output
 from jobman_cli.commands import demo as command
 from jobman_cli.demo import files, leftovers, picture, verdict
+from jobman_cli.demo.interruption import Interruption
 from jobman_cli.demo.play import LIMIT, Play, Said
 from jobman_core.models.attempt import Attempt
 from jobman_core.models.outcome import Outcome, OutcomeKind
@@ -193,10 +195,11 @@ async def test_a_play_that_does_not_come_to_its_end_is_ended_at_its_limit_and_ti
     play = play_of(app, tmp_path, {files.LONG: [OK]})
     app.tasks[files.LONG] = attrs.evolve(app.tasks[files.LONG], status=TaskStatus.RUNNING)
     play._began -= LIMIT
-    await play.run()
+    with Interruption() as interruption:
+        await play.run(interruption)
     assert not play.done
     assert f"{files.LONG} is RUNNING" in failed(play)
-    assert sorted(call.args[0] for call in app.calls if call.name == "delete") == sorted(app.jobs)
+    assert sorted(call[1] for call in app.calls if call[0] == "delete") == sorted(app.jobs)
 
 
 @pytest.mark.e2e

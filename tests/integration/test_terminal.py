@@ -48,3 +48,12 @@ def test_ctrl_c_at_a_question_ends_at_once_and_does_nothing(lab: Lab) -> None:
         os.close(ours)
         os.close(theirs)
     assert [one["id"] for one in lab.json("list")] == [job]
+
+
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "<&-"])
+def test_a_closed_stream_is_nobody_who_listens(lab: Lab, closed: str) -> None:
+    lab.create(lab.job(), "--no-start")
+    script = f'exec "$@" {closed}'
+    argv = ["sh", "-c", script, "sh", sys.executable, "-m", "jobman_cli", "list"]
+    done = subprocess.run(argv, env=lab.env, cwd=lab.root, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")

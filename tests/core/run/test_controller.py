@@ -20,12 +20,23 @@ from jobman_core.errors import (
 )
 from jobman_core.interfaces.environment import Environment
 from jobman_core.interfaces.store import Note
-from jobman_core.models.job import CommandMode, Desired, EndingKind, JobSpec, OnEnd, QueueMode, Step
+from jobman_core.models.job import (
+    CommandMode,
+    Desired,
+    EndingKind,
+    HoldMode,
+    JobSpec,
+    OnEnd,
+    QueueMode,
+    Step,
+    WorkMode,
+)
 from jobman_core.models.outcome import Cause, Outcome, OutcomeKind
 from jobman_core.models.place import GiveUp, Place, PlaceContext, Wait
 from jobman_core.models.slice import Slice, SliceIdentity, SlicePhase, SliceRequest
 from jobman_core.models.status import JobStatus
 from jobman_core.models.task import TaskSpec, TaskStatus, Workers
+from jobman_core.run.lease import Tenure, Terms
 from jobman_core.testing.fakes import FakeCloud, FakeHost
 
 HERE = SliceRequest("fake", "v4-8", "here")
@@ -231,7 +242,6 @@ async def test_a_controller_lost_between_books_and_cloud_is_made_good(tmp_path: 
 
 async def _as_if_asked(scene: Scene, slice_: Slice) -> None:
     from jobman_core.models.slice import ASKED
-    from jobman_core.run.lease import Tenure, Terms
 
     record = await scene.record()
     async with Tenure(scene.store, scene.clock, Terms()) as own, own.lease(record) as lease:
@@ -330,8 +340,6 @@ async def test_an_attempt_that_was_claimed_and_never_launched_is_launched_once(
 
 
 async def test_a_controller_whose_lease_was_taken_stops_acting(tmp_path: Path) -> None:
-    from jobman_core.run.lease import Tenure, Terms
-
     async with Scene(tmp_path, **loop()) as scene:
         scene.start()
         _, token = await scene.until_running()
@@ -346,6 +354,28 @@ async def test_a_controller_whose_lease_was_taken_stops_acting(tmp_path: Path) -
         assert scene.cloud.calls == calls
         assert await scene.outcomes() == [("live", "")]
         assert token
+
+
+@pytest.mark.parametrize("work", [CommandMode("sleep"), QueueMode(""), HoldMode()], ids=str)
+async def test_a_controller_hears_within_seconds_that_its_lease_was_taken(
+    tmp_path: Path, work: WorkMode
+) -> None:
+    async with Scene(tmp_path, work=work) as scene:
+        scene.start()
+        await scene.until(lambda: scene.cloud.slices)
+        await scene.pass_time(30)
+        programs = scene.running()
+        async with Tenure(scene.store, scene.clock, Terms()) as other:
+            held = (await scene.record()).holder
+            assert held
+            await scene.store.take_lease(scene.job, other.id, instead_of=held[0])
+            await scene.pass_time(3)
+            assert scene.driving
+            assert scene.driving.done()
+            with pytest.raises(StaleLeaseError):
+                await scene.driving
+        assert scene.running() == programs
+        assert scene.said[-1].endswith("another controller has this job now: leaves it alone")
 
 
 async def test_on_end_delete_gives_the_slice_back(tmp_path: Path) -> None:

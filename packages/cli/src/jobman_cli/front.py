@@ -256,4 +256,11 @@ def system_front() -> Front:
             stream.reconfigure(errors="backslashreplace")
     import os
 
-    return Front(stdin=sys.stdin, stdout=sys.stdout, stderr=sys.stderr, env=os.environ)
+    # Whoever starts a program with a stream closed wants to hear nothing of it.
+    null = os.devnull
+    return Front(
+        stdin=sys.stdin or open(null, encoding="utf-8"),  # noqa: PTH123 - for good
+        stdout=sys.stdout or open(null, "w", encoding="utf-8"),  # noqa: PTH123 - the same
+        stderr=sys.stderr or open(null, "w", encoding="utf-8"),  # noqa: PTH123 - the same
+        env=os.environ,
+    )

@@ -42,12 +42,3 @@ class Liveness(StrEnum):
     DEAD = "dead"
     #: It is another machine's: only its beat can tell.
     ELSEWHERE = "elsewhere"
-
-
-@attrs.frozen
-class Held:
-    """A lease as an observer sees it."""
-
-    lease: Lease
-    controller: Controller
-    liveness: Liveness

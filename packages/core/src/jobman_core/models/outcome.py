@@ -29,7 +29,6 @@ class Cause(StrEnum):
     REQUEUED = "requeued"
     REBOOTED = "rebooted"
     RESET = "reset"
-    MARKED_DONE = "marked done"
     #: Its controller was lost, and nothing of it was left anywhere.
     STALE = "stale"
     SETUP_FAILED = "set-up failed"

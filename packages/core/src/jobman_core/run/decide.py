@@ -4,7 +4,7 @@ from typing import Final
 
 import attrs
 
-from jobman_core.models.job import Ending, EndingKind, Loop
+from jobman_core.models.job import Desired, Ending, EndingKind, Loop
 from jobman_core.models.outcome import Cause, HostExit, Outcome, OutcomeKind
 
 FIRST_DELAY: Final = 1.0
@@ -15,6 +15,14 @@ LONGEST_DELAY: Final = 60.0
 BY_ORDER: Final = frozenset(
     {Cause.STOPPED, Cause.CANCELLED, Cause.REQUEUED, Cause.REBOOTED, Cause.RESET, Cause.STALE}
 )
+
+
+#: Why attempts end when a job is wanted otherwise than running.
+CAUSE_OF: Final = {
+    Desired.STOPPED: Cause.STOPPED,
+    Desired.CANCELLED: Cause.CANCELLED,
+    Desired.DELETED: Cause.CANCELLED,
+}
 
 
 @attrs.frozen

@@ -87,6 +87,7 @@ class Drive:
                 return work.result()
             if lost.done():
                 raise LostError(lost.result())
+            order.result()
             raise Ordered
         finally:
             for task in tasks:

@@ -5,24 +5,19 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Final
 
-from jobman_core.errors import JobmanError, StaleLeaseError, StoreError
+from jobman_core.errors import JobmanError, StoreError
 from jobman_core.interfaces.store import JobRecord
 from jobman_core.models.job import Desired
 from jobman_core.models.lease import Liveness
 from jobman_core.models.outcome import Cause
 from jobman_core.models.status import JobFacts, JobStatus, status_of
 from jobman_core.run.context import JobContext
+from jobman_core.run.decide import CAUSE_OF
 
 #: Seconds between two looks; a look where nothing changed costs one cheap question.
 LOOK_EVERY: Final = 1.0
 #: Seconds that plugins get to hear of the end before the controller leaves.
 FAREWELL: Final = 1.0
-
-_CAUSES: Final = {
-    Desired.STOPPED: Cause.STOPPED,
-    Desired.CANCELLED: Cause.CANCELLED,
-    Desired.DELETED: Cause.CANCELLED,
-}
 
 
 class Ordered(Exception):  # noqa: N818 - not an error: the owner has other wishes
@@ -43,8 +38,8 @@ class Orders:
         #: Rises whenever anybody changed anything in the store.
         self.news = 0
         self._asked: dict[str, str] = {}
-        #: Why this controller may not act for the job any more.
-        self._replaced: StaleLeaseError | None = None
+        #: Why nothing is heard any more: another controller has the job, or a fault of our own.
+        self._deaf: Exception | None = None
         self._status: JobStatus | None = None
         self._heard = asyncio.Condition()
         self._looked = asyncio.Event()
@@ -89,14 +84,14 @@ class Orders:
             raise Ordered
 
     def _check_place(self) -> None:
-        if self._replaced is not None:
-            raise StaleLeaseError(str(self._replaced))
+        if self._deaf is not None:
+            raise self._deaf
 
     async def ordered(self) -> None:
         """Return once the job is not wanted running any more."""
         async with self._heard:
             await self._heard.wait_for(
-                lambda: self._replaced is not None or self.desired is not Desired.RUNNING
+                lambda: self._deaf is not None or self.desired is not Desired.RUNNING
             )
             self._check_place()
 
@@ -109,13 +104,13 @@ class Orders:
         """Return the cause once someone wants an attempt ended, or the job stopped."""
         async with self._heard:
             await self._heard.wait_for(
-                lambda: self._replaced is not None or self._cause(token) is not None
+                lambda: self._deaf is not None or self._cause(token) is not None
             )
             self._check_place()
             return self._cause(token) or Cause.STOPPED
 
     def _cause(self, token: str) -> str | None:
-        return self._asked.get(token) or _CAUSES.get(self.desired)
+        return self._asked.get(token) or CAUSE_OF.get(self.desired)
 
     async def _listen(self) -> None:
         seen: int | None = None
@@ -128,15 +123,15 @@ class Orders:
                     await self._hear(await self._ctx.record())
                     seen = version
                     self.news += 1
-            except StaleLeaseError as error:
-                async with self._heard:
-                    self._replaced = error
-                    self._heard.notify_all()
-                self._looked.set()
-                return
             except StoreError as error:
                 # It says so in the log and goes on: what runs on the hosts needs no database.
                 self._ctx.journal.job(f"the store cannot be read now: {error}")
+            except Exception as error:  # noqa: BLE001 - whoever waits for orders raises it
+                async with self._heard:
+                    self._deaf = error
+                    self._heard.notify_all()
+                self._looked.set()
+                return
             looked, self._looked = self._looked, asyncio.Event()
             looked.set()
             await self._ctx.clock.sleep(LOOK_EVERY)

@@ -1,7 +1,6 @@
 """Ending what a job has, by whoever holds its lease, whether or not a controller went before."""
 
 from collections.abc import Iterable
-from typing import Final
 
 from jobman_core.errors import UnfinishedError
 from jobman_core.models.attempt import Attempt
@@ -10,16 +9,10 @@ from jobman_core.models.outcome import Cause, interrupted
 from jobman_core.models.slice import Absent, Slice, SlicePhase
 from jobman_core.run.attempt import SHORT_LIMIT, STOP_LIMIT, AttemptRun
 from jobman_core.run.context import JobContext
+from jobman_core.run.decide import CAUSE_OF
 from jobman_core.run.record import record_outcome
 from jobman_core.run.slices import REFUSED, Slices
 from jobman_core.run.work import work_of
-
-CAUSES: Final = {
-    Desired.RUNNING: Cause.REBOOTED,
-    Desired.STOPPED: Cause.STOPPED,
-    Desired.CANCELLED: Cause.CANCELLED,
-    Desired.DELETED: Cause.CANCELLED,
-}
 
 
 async def wind_down(ctx: JobContext) -> None:
@@ -33,17 +26,18 @@ async def wind_down(ctx: JobContext) -> None:
     """
     record = await ctx.record()
     desired = record.job.desired
+    cause = CAUSE_OF.get(desired, Cause.STOPPED)
     keeps = desired in (Desired.RUNNING, Desired.STOPPED)
     try:
         patience = STOP_LIMIT if keeps else SHORT_LIMIT
-        await end_attempts(ctx, record.attempts, CAUSES[desired], patience=patience)
+        await end_attempts(ctx, record.attempts, cause, patience=patience)
     except UnfinishedError as error:
         if keeps:
             raise
         # The slice is not wanted any more, and its absence is proof as well.
         ctx.journal.job(f"{error}: deletes the slice")
         await give_back(ctx, [s for s in await ctx.store.slices(ctx.job.id) if s.held])
-        await end_attempts(ctx, record.attempts, CAUSES[desired])
+        await end_attempts(ctx, (await ctx.record()).attempts, cause)
     record = await ctx.record()
     slices = list(record.withdrawing)
     current = record.slice

@@ -13,9 +13,6 @@ from jobman_core.interfaces.store import Note
 from jobman_core.models.task import Counters
 from jobman_core.queue import policy
 
-#: What ``recompute`` writes.
-_STANDING = ("depth", "failed", "unmet", "root", "ready", "rank")
-
 
 def put_counters(
     tx: Tx,
