@@ -107,10 +107,13 @@ def test_an_error_in_the_middle_comes_after_what_was_there(cli: "Cli", app: "Fak
     assert err.endswith("error: the file is gone: look at another run\n")
 
 
-def test_a_notice_goes_to_standard_error_also_with_quiet(cli: "Cli", app: "FakeApp") -> None:
+def test_what_is_to_be_mended_goes_to_standard_error_also_with_quiet(
+    cli: "Cli", app: "FakeApp"
+) -> None:
     app.chunks = [
         LogChunk(None, 1, 0, b"cut ", first=True),
-        LogChunk(None, 0, 0, b"", notice="job 000001 has no controller"),
+        LogChunk(None, 0, 0, b"", notice="job 000001 is QUEUEING"),
+        LogChunk(None, 0, 0, b"", notice="job 000001 has no controller", urgent=True),
         LogChunk(None, 1, 0, b"here\n"),
     ]
     code, out, err = cli("logs", "1", "-f", "-q")

@@ -122,3 +122,21 @@ def test_bytes_come_out_as_they_were_written(lab: Lab) -> None:
     program = follow(lab, job)
     assert program.wait(30) == 0
     assert (lab.root / "out").read_bytes() == b"a\0b\xff\r\n\x1b[1mlast"
+
+
+def test_who_follows_is_told_why_nothing_is_said_and_how_it_ended(lab: Lab) -> None:
+    lab.write("jobman.yaml", "session: process\nclouds: {local: {capacity: {full: 0}}}\n")
+    waiting = lab.create(lab.job("waiting", zone="full"))
+    with lab.start("logs", "-f", waiting) as following:
+        lab.until_status(waiting, "QUEUEING")
+        lab.until("it waits", lambda: "capacity" in lab.json("show", waiting)["reason"])
+        lab.run("cancel", waiting)
+        _, told = following.communicate(timeout=30)
+    assert f"job {waiting} is QUEUEING" in told
+    assert f"job {waiting} is CANCELLED" in told
+    ended = lab.create(lab.job("ended", cmd="exit 3"))
+    lab.until_status(ended, "FAILED")
+    said = lab.run("logs", "-f", ended)
+    assert f"job {ended} is FAILED: exit 3 on host 0" in said.err
+    never = lab.create(lab.job("never"), "--no-start")
+    assert "never started" in lab.run("logs", "-f", never).err

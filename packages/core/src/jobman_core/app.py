@@ -379,7 +379,12 @@ class App:
             async def over() -> bool:
                 return await logs.job_is_over(full)
 
-            chosen = Selection(attempts, over)
+            async def state() -> tuple[str, str]:
+                view = await self._view(full)
+                why = f": {view.reason}" if view.reason else ""
+                return view.status, f"job {full} is {view.status}{why}"
+
+            chosen = Selection(attempts, over, state)
             chunks = logs.read(chosen, run=run, worker=worker, follow=follow, tail=tail)
         async for chunk in chunks:
             yield chunk
@@ -394,7 +399,12 @@ class App:
             found = await hub.store.task(queue, task)
             return not found.running and found.status in (TaskStatus.DONE, TaskStatus.FAILED)
 
-        return Selection(attempts, over)
+        async def state() -> tuple[str, str]:
+            found = await hub.store.task(queue, task)
+            why = f": {found.reason}" if found.reason else ""
+            return found.status, f"task {task} is {found.status}{why}"
+
+        return Selection(attempts, over, state)
 
     async def watch(self, after: int) -> AsyncGenerator[Event, None]:
         """Yield events with higher ids as they come, without end."""

@@ -122,6 +122,8 @@ class Selection:
     attempts: Callable[[], Awaitable[Sequence[Attempt]]]
     #: Whether no further attempt can be expected.
     over: Callable[[], Awaitable[bool]]
+    #: What it is now, and why: a line that begins with the status.
+    state: Callable[[], Awaitable[tuple[str, str]]]
 
 
 class _Notices:
@@ -141,7 +143,23 @@ class _Notices:
         ]
         news = [text for text in texts if text not in self._told]
         self._told = set(texts)
-        return [LogChunk(None, 0, 0, b"", notice=text) for text in news]
+        return [LogChunk(None, 0, 0, b"", notice=text, urgent=True) for text in news]
+
+
+class _Waiting:
+    """Tells who follows why nothing is said, once for each status, and how it ended."""
+
+    def __init__(self, state: Callable[[], Awaitable[tuple[str, str]]]) -> None:
+        self._state = state
+        self._told = ""
+
+    async def fresh(self) -> list[LogChunk]:
+        """Give what has become so since it was last told."""
+        status, text = await self._state()
+        if status == self._told:
+            return []
+        self._told = status
+        return [LogChunk(None, 0, 0, b"", notice=text)]
 
 
 class Logs:
@@ -191,7 +209,7 @@ class Logs:
     ) -> AsyncGenerator[LogChunk, None]:
         """Read attempts' output, in the order in which they began.
 
-        Who follows an attempt is told, once each time, that nobody drives its job on.
+        Who follows is told why nothing runs, how it ended, and when nobody drives a job on.
 
         Args:
             chosen: whose attempts.
@@ -209,25 +227,33 @@ class Logs:
             _check_host(first, worker)
         sources = [await self._open(attempt, worker, tail) for attempt in first]
         seen = {attempt.token for attempt in await chosen.attempts()}
-        notices = _Notices(self._hub)
+        undriven, waiting = _Notices(self._hub), _Waiting(chosen.state)
         while True:
             over = not follow or await chosen.over()
             attempts = await chosen.attempts()
             if run is None:
-                for attempt in attempts:
-                    if attempt.token not in seen:
-                        seen.add(attempt.token)
-                        sources.append(await self._open(attempt, worker))
-            live = {attempt.token for attempt in attempts if attempt.live}
+                sources += await self._newcomers(attempts, seen, worker)
             for source in sources:
                 for chunk in source.read():
                     yield chunk
+            live = {attempt.token for attempt in attempts if attempt.live}
             sources = [source for source in sources if source.attempt.token in live]
+            told = await undriven.fresh(source.attempt.job for source in sources)
+            if follow and run is None and (over or not sources):
+                told += await waiting.fresh()
+            for chunk in told:
+                yield chunk
             if over or (run is not None and not sources):
                 return
-            for chunk in await notices.fresh(source.attempt.job for source in sources):
-                yield chunk
             await self._hub.clock.sleep(LOOK_EVERY)
+
+    async def _newcomers(
+        self, attempts: Sequence[Attempt], seen: set[str], worker: int | None
+    ) -> list[_Source]:
+        """Open the attempts that were not there before."""
+        fresh = [attempt for attempt in attempts if attempt.token not in seen]
+        seen.update(attempt.token for attempt in fresh)
+        return [await self._open(attempt, worker) for attempt in fresh]
 
     async def _open(self, attempt: Attempt, worker: int | None, tail: int | None = None) -> _Source:
         hub = self._hub

@@ -190,7 +190,7 @@ async def _copy(
     copier = _Copier(front)
     async for chunk in chunks:
         if chunk.notice:
-            front.warn(chunk.notice)
+            (front.warn if chunk.urgent else front.note)(chunk.notice)
             continue
         if copier.is_new(chunk):
             copier.begin(chunk, named=await several(chunk))

@@ -140,3 +140,5 @@ class LogChunk:
     first: bool = False
     #: Something to know beside the output; such a chunk has no data and belongs to no host.
     notice: str = ""
+    #: The notice is about something to mend.
+    urgent: bool = False
