@@ -11,8 +11,8 @@ pytestmark = pytest.mark.e2e
 
 #: Runs jobman as what its terminal's Ctrl-C is meant for.
 _IN_FRONT = """
-import os, sys
-os.close(os.open(os.ttyname(0), os.O_RDWR))
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execv(sys.executable, [sys.executable, "-m", "jobman_cli", *sys.argv[1:]])
 """
 
