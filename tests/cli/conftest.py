@@ -18,6 +18,7 @@ from jobman_core.models.attempt import Attempt
 from jobman_core.models.event import Event
 from jobman_core.models.job import Desired
 from jobman_core.models.lease import Liveness
+from jobman_core.models.listing import JobView
 from jobman_core.models.outcome import Cause, HostExit, Outcome, OutcomeKind
 from jobman_core.models.slice import Slice, SliceIdentity, SlicePhase, SliceRequest
 from jobman_core.models.status import JobStatus
@@ -27,7 +28,6 @@ from jobman_core.models.view import (
     Done,
     HostView,
     JobDetail,
-    JobView,
     LogChunk,
     Plan,
     QueueView,

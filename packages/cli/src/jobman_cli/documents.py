@@ -8,17 +8,10 @@ if TYPE_CHECKING:
     from jobman_core.errors import Fault
     from jobman_core.models.attempt import Attempt
     from jobman_core.models.event import Event
+    from jobman_core.models.listing import JobView
     from jobman_core.models.slice import Slice
     from jobman_core.models.task import Task
-    from jobman_core.models.view import (
-        Created,
-        Done,
-        JobDetail,
-        JobView,
-        Plan,
-        QueueView,
-        TaskDetail,
-    )
+    from jobman_core.models.view import Created, Done, JobDetail, Plan, QueueView, TaskDetail
 
 Document = dict[str, Any]
 

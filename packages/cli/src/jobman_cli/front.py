@@ -1,6 +1,7 @@
 """What a command has at hand: the streams, the options of every command, and the core's App."""
 
 import contextlib
+import gc
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -186,6 +187,7 @@ class Front:
         """
         from jobman_core.app import run
 
+        gc.enable()
         self._hear_the_log()
 
         async def whole() -> _T:

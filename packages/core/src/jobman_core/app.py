@@ -22,19 +22,9 @@ from jobman_core.interfaces.backend import Context
 from jobman_core.interfaces.store import JobRecord
 from jobman_core.models.attempt import Attempt
 from jobman_core.models.event import Event
+from jobman_core.models.listing import JobView
 from jobman_core.models.settings import Settings
 from jobman_core.models.task import QueueDefinition, TaskStatus
-from jobman_core.models.view import (
-    Created,
-    Done,
-    HostView,
-    JobDetail,
-    JobView,
-    LogChunk,
-    Plan,
-    QueueView,
-    TaskDetail,
-)
 from jobman_core.views import job_view
 
 # Start-up is paid by everybody: what only some commands need is imported when they run.
@@ -42,6 +32,15 @@ if TYPE_CHECKING:
     from jobman_core.config.surroundings import Surroundings
     from jobman_core.jobs import Jobs
     from jobman_core.logs import Selection
+    from jobman_core.models.view import (
+        Created,
+        Done,
+        JobDetail,
+        LogChunk,
+        Plan,
+        QueueView,
+        TaskDetail,
+    )
     from jobman_core.plugins import PluginRow, Plugins
     from jobman_core.queues import Queues
 
@@ -126,13 +125,14 @@ class App:
 
     # -- jobs ------------------------------------------------------------------------------
 
-    async def create(self, config: Path, *, count: int = 1, start: bool = True) -> list[Created]:
+    async def create(self, config: Path, *, count: int = 1, start: bool = True) -> "list[Created]":
         """Check a job file, record so many jobs of it, and start them.
 
         Raises:
             ConfigError: the file, or its tasks file, has faults; nothing was created.
         """
         from jobman_core.create import check_job_file, create_jobs
+        from jobman_core.models.view import Created
         from jobman_core.starting import Starter
 
         if count < 1:
@@ -148,7 +148,7 @@ class App:
             result.append(Created(await self._view(job), file.notes))
         return result
 
-    async def plan(self, config: Path) -> Plan:
+    async def plan(self, config: Path) -> "Plan":
         """Say what a job file would ask of the cloud and run on the hosts; nothing is done."""
         from jobman_core.create import check_job_file, plan_of
 
@@ -177,8 +177,10 @@ class App:
             if not mine or record.job.user == self.user
         ]
 
-    async def show(self, job: str) -> JobDetail:
+    async def show(self, job: str) -> "JobDetail":
         """Give all about one job."""
+        from jobman_core.models.view import HostView, JobDetail
+
         hub = await self._ready()
         record = await hub.record(job)
         slice_ = record.slice if record.slice and record.slice.held else None
@@ -229,7 +231,7 @@ class App:
             wishes.cancel()
             await asyncio.gather(wishes, return_exceptions=True)
 
-    async def resume(self, job: str, *, force: bool = False, force_prefix: bool = False) -> Done:
+    async def resume(self, job: str, *, force: bool = False, force_prefix: bool = False) -> "Done":
         """Start a job that does not run."""
         del force, force_prefix
         return await (await self._jobs()).resume(job)
@@ -238,32 +240,32 @@ class App:
         """Give the jobs that ``resume --all`` is for."""
         return await (await self._jobs()).unattended() if await self._if_there() else []
 
-    async def bring_back(self, job: str) -> Done:
+    async def bring_back(self, job: str) -> "Done":
         """Do for one of them what is open."""
         return await (await self._jobs()).bring_back(job)
 
-    async def stop(self, job: str) -> Done:
+    async def stop(self, job: str) -> "Done":
         """End what runs; a slice that is ready stays, and costs."""
         return await (await self._jobs()).stop(job)
 
-    async def reboot(self, job: str, *, force: bool = False, force_prefix: bool = False) -> Done:
+    async def reboot(self, job: str, *, force: bool = False, force_prefix: bool = False) -> "Done":
         """Stop a job and start it again, with its file as it stands now."""
         del force, force_prefix
         return await (await self._jobs()).reboot(job)
 
-    async def requeue(self, job: str) -> Done:
+    async def requeue(self, job: str) -> "Done":
         """Let a queue worker give its task back and take another."""
         return await (await self._jobs()).requeue(job)
 
-    async def cancel(self, job: str) -> Done:
+    async def cancel(self, job: str) -> "Done":
         """End what runs, and give the slice back; the job stays listed."""
         return await (await self._jobs()).cancel(job)
 
-    async def delete(self, job: str) -> Done:
+    async def delete(self, job: str) -> "Done":
         """End what runs, give the slice back, and take the job off the list."""
         return await (await self._jobs()).delete(job)
 
-    async def clean(self, job: str) -> Done:
+    async def clean(self, job: str) -> "Done":
         """Delete a job and remove its folder."""
         return await (await self._jobs()).clean(job)
 
@@ -300,11 +302,11 @@ class App:
 
     # -- queues ----------------------------------------------------------------------------
 
-    async def queue(self, path: Path | None) -> QueueView:
+    async def queue(self, path: Path | None) -> "QueueView":
         """Give a queue, whole."""
         return await (await self._queues(path)).view(path)
 
-    async def queue_task(self, path: Path | None, task: str) -> TaskDetail:
+    async def queue_task(self, path: Path | None, task: str) -> "TaskDetail":
         """Give one task of a queue, with its history and logs."""
         return await (await self._queues(path)).detail(path, task)
 
@@ -354,7 +356,7 @@ class App:
         follow: bool = False,
         controller: bool = False,
         tail: int | None = None,
-    ) -> AsyncGenerator[LogChunk, None]:
+    ) -> "AsyncGenerator[LogChunk, None]":
         """Read logs of a job's attempts, of a task's, or of a job's controllers."""
         from jobman_core.logs import Logs, Selection
 

@@ -15,10 +15,11 @@ from jobman_core.interfaces.store import Note
 from jobman_core.jobs import Jobs
 from jobman_core.models.job import Desired
 from jobman_core.models.lease import Liveness
+from jobman_core.models.listing import JobView
 from jobman_core.models.outcome import Cause
 from jobman_core.models.queue import Queue
 from jobman_core.models.task import Task, TaskStatus
-from jobman_core.models.view import JobView, QueueView, TaskDetail
+from jobman_core.models.view import QueueView, TaskDetail
 from jobman_core.run.wind_down import end_attempts
 from jobman_core.views import job_view, why_pending, workers_of
 

@@ -1,14 +1,18 @@
 """From facts to what front ends show."""
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from jobman_core.interfaces.store import JobRecord
 from jobman_core.models.accelerator import Accelerator
 from jobman_core.models.job import Desired
 from jobman_core.models.lease import Liveness
+from jobman_core.models.listing import JobView
 from jobman_core.models.status import JobFacts, JobStatus, status_of
 from jobman_core.models.task import Task, TaskStatus
-from jobman_core.models.view import JobView, QueueWorkers
+
+if TYPE_CHECKING:
+    from jobman_core.models.view import QueueWorkers
 
 _WAITING = (JobStatus.QUEUEING, JobStatus.PREPARING, JobStatus.PREEMPTED)
 
@@ -48,8 +52,10 @@ def job_view(record: JobRecord, controller: Liveness) -> JobView:
     )
 
 
-def workers_of(views: Iterable[JobView]) -> Mapping[str, QueueWorkers]:
+def workers_of(views: Iterable[JobView]) -> "Mapping[str, QueueWorkers]":
     """Sort a queue's workers by what they do."""
+    from jobman_core.models.view import QueueWorkers
+
     sorted_: dict[str, dict[str, list[str]]] = {}
     for view in views:
         kind = _kind(view)

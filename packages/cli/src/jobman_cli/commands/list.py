@@ -11,7 +11,7 @@ from jobman_cli.front import Front, front_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jobman_core.models.view import JobView
+    from jobman_core.models.listing import JobView
 
 _EXAMPLES = """
 $ jobman list

@@ -10,7 +10,7 @@ from jobman_cli.front import front_of
 
 if TYPE_CHECKING:
     from jobman_core.app import App
-    from jobman_core.models.view import JobView
+    from jobman_core.models.listing import JobView
 
 _EXAMPLES = """
 $ jobman run 000001

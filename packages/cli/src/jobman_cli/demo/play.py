@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
     from jobman_core.app import App
     from jobman_core.models.event import Event
+    from jobman_core.models.listing import JobView
     from jobman_core.models.task import Task
-    from jobman_core.models.view import JobDetail, JobView
+    from jobman_core.models.view import JobDetail
 
 #: Seconds between two looks.
 _LOOK: Final = 0.25

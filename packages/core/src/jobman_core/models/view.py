@@ -1,40 +1,16 @@
 """What front ends show: frozen views, computed from the store when someone looks."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 
 import attrs
 
 from jobman_core.models.attempt import Attempt
 from jobman_core.models.event import Event
-from jobman_core.models.job import Desired
-from jobman_core.models.lease import Liveness
+from jobman_core.models.listing import JobView
 from jobman_core.models.slice import Slice
 from jobman_core.models.status import JobStatus
 from jobman_core.models.task import Task
-
-
-@attrs.frozen
-class JobView:
-    """One line of ``list``."""
-
-    id: str
-    user: str
-    name: str
-    accelerator: str
-    zone: str
-    ip: str | None
-    status: JobStatus
-    reason: str
-    #: A task's id, ``command`` or None.
-    running: str | None
-    submitted: datetime
-    recoveries: int
-    #: TensorCores that it holds now; 0 without a slice that is ready.
-    cores: int
-    desired: Desired
-    controller: Liveness
 
 
 @attrs.frozen

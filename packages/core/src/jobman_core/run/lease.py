@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import os
-import uuid
 from collections.abc import AsyncIterator
 from typing import Self
 
@@ -58,7 +57,7 @@ class Tenure:
         self._terms = terms
         self._beaten = 0.0
         self._beating: asyncio.Task[None] | None = None
-        self.id = uuid.uuid4().hex
+        self.id = os.urandom(16).hex()
 
     async def __aenter__(self) -> Self:
         """Register, and begin to beat."""

@@ -3,7 +3,6 @@
 import json
 import os
 import socket
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,6 +41,8 @@ class Binding:
             HeldError: it belongs to another machine.
         """
         if tx.one(sql.META, "home_id") is None:
+            import uuid
+
             tx.run(sql.PUT_META, "home_id", str(uuid.uuid4()))
         if self._holder() is None:
             aside = self._path.with_suffix(f".{os.getpid()}.tmp")

@@ -1,6 +1,6 @@
 """The store on SQLite: every method is one transaction on the store's own thread."""
 
-import uuid
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -299,4 +299,4 @@ class SqliteStore(Store):
 
 
 def _fresh(now: datetime) -> Fresh:
-    return Fresh(now, lambda: uuid.uuid4().hex)
+    return Fresh(now, lambda: os.urandom(16).hex())
