@@ -132,10 +132,11 @@ class Front:
 
             msg = "this needs a yes, and there is no terminal to ask on: add --yes"
             raise InvalidInputError(msg)
-        print(f"{question} [y/N] ", end="", file=self.stderr, flush=True)
         answer = ""
         try:
+            # From before the question is seen: the answer may be there at once.
             with _interruptible():
+                print(f"{question} [y/N] ", end="", file=self.stderr, flush=True)
                 answer = self.stdin.readline()
         finally:
             if not answer:
@@ -237,9 +238,23 @@ def _interruptible() -> Iterator[None]:
     """Let Ctrl-C end what waits here; asyncio's own handler would only tell a task of it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
+        if _cancelled():
+            # It came a moment ago, and asyncio told the task, which has not waited since.
+            raise KeyboardInterrupt
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _cancelled() -> bool:
+    """Tell whether the task that runs here, if one does, was told to end."""
+    import asyncio
+
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        return False
+    return task is not None and task.cancelling() > 0
 
 
 def front_of(ctx: typer.Context) -> Front:
