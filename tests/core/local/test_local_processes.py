@@ -22,7 +22,7 @@ from jobman_core.errors import HostUnreachableError
 from jobman_core.models.attempt import AttemptRef, HostState
 from jobman_core.models.slice import Present, SlicePhase
 from jobman_core.run.agent import AgentRunner
-from jobman_core.testing.runner_contract import follow, new_token, plan
+from jobman_core.testing.runner_contract import follow, new_token, plan, states
 
 pytestmark = pytest.mark.e2e
 
@@ -311,7 +311,7 @@ async def test_a_killed_controller_stops_nothing_and_the_next_one_adopts(
     assert subprocess.run(argv, check=False).returncode == -signal.SIGKILL
     runner = AgentRunner(local.hosts, SystemClock())
     attempt = AttemptRef(token, 2, (0,))
-    assert (await runner.poll(attempt))[0].state is HostState.RUNNING
+    assert await states(runner, attempt) == {0: HostState.RUNNING}
     await local.hosts[0].put(b"", "go")
     heard = (await follow(runner, attempt))[0]
     assert (heard.output, heard.code) == (b"one\ntwo\n", 5)

@@ -71,8 +71,12 @@ async def heard_until(
 
 
 async def states(runner: Runner, attempt: AttemptRef) -> dict[int, HostState]:
-    """Ask all hosts for the state."""
-    return {host: report.state for host, report in (await runner.poll(attempt)).items()}
+    """Ask all hosts for the state, once none of them is about to start any more."""
+    while True:
+        found = {host: report.state for host, report in (await runner.poll(attempt)).items()}
+        if HostState.LAUNCHING not in found.values():
+            return found
+        await asyncio.sleep(0.01)
 
 
 class RunnerContract:
