@@ -1,1 +1,1 @@
-"""Measurements: run them from the root of the checkout, as modules."""
+"""Measurements of what jobman promises: ``python -m benchmarks`` from the root of the checkout."""

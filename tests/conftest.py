@@ -4,7 +4,12 @@ import os
 import shutil
 from collections.abc import Generator
 
+import hypothesis
 import pytest
+
+# How long an example takes says more about what else this machine does.
+hypothesis.settings.register_profile("jobman", deadline=None)
+hypothesis.settings.load_profile("jobman")
 
 # The contract suites are tests too: their failures show the values.
 pytest.register_assert_rewrite("jobman_core.testing")
@@ -12,11 +17,20 @@ pytest.register_assert_rewrite("jobman_core.testing")
 IN_CI = bool(os.environ.get("CI"))
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Run one more at a time than there are cores: many tests wait for what runs beside them."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip what this machine cannot run, by the markers that say so."""
     lacks = {
+        "fuse": None
+        if shutil.which("rclone") and shutil.which("fusermount3")
+        else "needs rclone and fusermount3",
         "root": None if os.geteuid() == 0 else "needs root",
         "tmux": None if shutil.which("tmux") else "needs tmux",
+        "screen": None if shutil.which("screen") else "needs screen",
     }
     for item in items:
         for marker, reason in lacks.items():

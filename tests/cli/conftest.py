@@ -2,7 +2,7 @@
 
 import io
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +13,8 @@ import pytest
 
 from jobman_cli.front import Front
 from jobman_cli.main import execute
-from jobman_core.errors import Fault, JobmanError, NotFoundError
+from jobman_core.errors import Fault, InvalidInputError, JobmanError, NotFoundError
+from jobman_core.interfaces.host import Entry
 from jobman_core.models.attempt import Attempt
 from jobman_core.models.event import Event
 from jobman_core.models.job import Desired
@@ -24,14 +25,17 @@ from jobman_core.models.slice import Slice, SliceIdentity, SlicePhase, SliceRequ
 from jobman_core.models.status import JobStatus
 from jobman_core.models.task import Counters, Running, Task, TaskSpec, TaskStatus
 from jobman_core.models.view import (
+    Checked,
     Created,
     Done,
+    Finding,
     HostView,
     JobDetail,
     LogChunk,
     Plan,
     QueueView,
     QueueWorkers,
+    Solved,
     TaskDetail,
 )
 
@@ -56,6 +60,8 @@ class FakeApp:
     def __init__(self) -> None:
         self.home = Path("/home/alice/exp")
         self.made = False
+        self.found = True
+        self.warnings: list[str] = []
         self.user = "alice"
         self.time_zone: str | None = None
         self.jobs: dict[str, JobView] = {}
@@ -63,15 +69,26 @@ class FakeApp:
         self.workers: dict[str, QueueWorkers] = {}
         self.problem = ""
         self.chunks: list[LogChunk] = []
+        self.cleaned: list[Done] = []
         #: Of every attempt.
         self.hosts: tuple[int, ...] = (0,)
         self.faults: list[Fault] = []
+        #: What is to be known of files without faults, or of a job that is started.
+        self.notes: tuple[str, ...] = ()
+        self.findings: list[Finding] = []
+        self.preparing = ""
+        #: What a dry run shows of a job's hosts: title, hosts, script.
+        self.plan_steps = (("command", "all hosts", "echo hi\n\tpython train.py\n"),)
         #: What raises when a method is called with that as its first argument.
         self.errors: dict[tuple[str, object], BaseException] = {}
+        #: What a job loses when it is started, and what is to be known of it besides.
+        self.lost: tuple[str, ...] = ()
         self.calls: list[tuple[Any, ...]] = []
         self.opened: list[tuple[Path | None, bool]] = []
         self.echo: Callable[[str], None] | None = None
         self.ends_as = JobStatus.DONE
+        #: What this process would have become, with its environment.
+        self.became: list[tuple[list[str], Mapping[str, str]]] = []
 
     async def __aenter__(self) -> Self:
         return self
@@ -133,30 +150,37 @@ class FakeApp:
         if args and (method, args[0]) in self.errors:
             raise self.errors[method, args[0]]
 
-    async def create(self, config: Path, *, count: int = 1, start: bool = True) -> list[Created]:
-        self._call("create", config, count=count, start=start)
+    async def create(
+        self, config: Path, *, count: int = 1, start: bool = True, waived: Collection[str] = ()
+    ) -> list[Created]:
+        self._call("create", config, count=count, start=start, waived=waived)
         first = len(self.jobs) + 1
         jobs = [self.add_job(f"{first + i:06d}", status=JobStatus.QUEUEING) for i in range(count)]
         return [Created(job, ("env: is passed over, since there is no env_type",)) for job in jobs]
 
-    async def plan(self, config: Path) -> Plan:
-        self._call("plan", config)
+    async def plan(self, config: Path, *, waived: Collection[str] = ()) -> Plan:
+        self._call("plan", config, waived=waived)
         return Plan(
             "hello",
             ("v4-8 in us-central2-b, spot",),
-            (("command", "all hosts", "echo hi\n\tpython train.py\n"),),
+            self.plan_steps,
             ("something to know",),
         )
 
-    async def validate(self, files: Sequence[Path]) -> Sequence[Fault]:
+    async def validate(self, files: Sequence[Path]) -> Sequence[Checked]:
         self._call("validate", *files)
-        return [fault for fault in self.faults if Path(fault.path) in files]
+        found = {path: tuple(f for f in self.faults if Path(f.path) == path) for path in files}
+        return [
+            Checked(path, faults, () if faults else self.notes) for path, faults in found.items()
+        ]
 
     async def list(
         self, *, mine: bool = False, deleted: bool = False, refresh: bool = False
     ) -> list[JobView]:
         self._call("list", mine=mine, deleted=deleted, refresh=refresh)
-        return list(self.jobs.values())
+        return [
+            view for view in self.jobs.values() if deleted or view.status is not JobStatus.DELETED
+        ]
 
     async def resolve(self, jobs: Sequence[str]) -> Sequence[str]:
         found = []
@@ -179,7 +203,9 @@ class FakeApp:
         return JobDetail(
             job=self.jobs[job],
             slice=Slice(
-                job, 2, request, identity, ready, "READY", SlicePhase.READY, ready_at=ready
+                *(job, 2, request, identity, ready, "READY", SlicePhase.READY),
+                ready_at=ready,
+                detail="maintenance is pending",
             ),
             hosts=(HostView(0, "10.0.0.7", reachable=True), HostView(1, None)),
             attempts=(
@@ -215,15 +241,24 @@ class FakeApp:
         self.jobs[job] = attrs.evolve(self.jobs[job], status=status)
         return Done(job, status, f"{method} went well")
 
-    async def resume(self, job: str, *, force: bool = False, force_prefix: bool = False) -> Done:
-        return await self._act(
-            "resume", job, JobStatus.RUNNING, force=force, force_prefix=force_prefix
-        )
+    async def resume(self, job: str, **options: bool) -> Done:
+        return await self._start("resume", job, **options)
 
-    async def reboot(self, job: str, *, force: bool = False, force_prefix: bool = False) -> Done:
-        return await self._act(
-            "reboot", job, JobStatus.RUNNING, force=force, force_prefix=force_prefix
-        )
+    async def reboot(self, job: str, **options: bool) -> Done:
+        return await self._start("reboot", job, **options)
+
+    async def _start(
+        self, method: str, job: str, *, reload: bool, agreed: bool, **options: bool
+    ) -> Done:
+        if self.lost and not agreed:
+            msg = f"job {job} {self.lost[0]}: add --yes if it may"
+            raise InvalidInputError(msg)
+        done = await self._act(method, job, JobStatus.RUNNING, reload=reload, **options)
+        return attrs.evolve(done, notes=self.notes)
+
+    async def losses(self, job: str, *, reload: bool = False) -> Sequence[str]:
+        self._call("losses", job, reload=reload)
+        return self.lost
 
     async def bring_back(self, job: str) -> Done:
         return await self._act("bring_back", job, JobStatus.RUNNING)
@@ -298,9 +333,9 @@ class FakeApp:
     async def mark_done(self, path: Path | None, task: str) -> None:
         self._call("mark_done", path, task)
 
-    async def cleanup(self, path: Path | None) -> Sequence[str]:
+    async def cleanup(self, path: Path | None) -> Sequence[Done]:
         self._call("cleanup", path)
-        return []
+        return self.cleaned
 
     async def logs(self, **options: object) -> AsyncIterator[LogChunk]:
         self._call("logs", **options)
@@ -310,6 +345,15 @@ class FakeApp:
     async def attach(self, job: str) -> Sequence[str]:
         self._call("attach", job)
         return ["tmux", "-L", "jobman-1234", "attach", "-t", f"={job}"]
+
+    async def ssh(self, job: str, *, worker: int = 0, argv: Sequence[str] = ()) -> Entry:
+        self._call("ssh", job, worker=worker, argv=[*argv])
+        return Entry(["ssh", "--", f"host-{worker}", *argv])
+
+    async def solve(self, job: str, *, fix: bool = False) -> Solved:
+        (job,) = await self.resolve([job])
+        self._call("solve", job, fix=fix)
+        return Solved(2, ("disk", "clock"), tuple(self.findings), self.preparing)
 
     def plugins(self) -> Sequence[Row]:
         return [
@@ -370,6 +414,7 @@ class Cli:
             env={"COLUMNS": str(columns), "TERM": "xterm", "NO_COLOR": "1", **(env or {})},
             open_app=open_app,
             now=lambda: NOW,
+            become=lambda program, argv, env: self.app.became.append((argv, env)),
         )
 
     def __call__(self, *argv: str, **world: Any) -> Result:

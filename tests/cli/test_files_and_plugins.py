@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 class TestValidate:
     def test_a_good_file_is_ok(self, cli: "Cli", app: "FakeApp") -> None:
         assert cli("validate", "a.yaml", "b.yaml") == (0, "a.yaml: ok\nb.yaml: ok\n", "")
-        assert app.calls == [("validate", Path("a.yaml")), ("validate", Path("b.yaml"))]
+        assert app.calls == [("validate", Path("a.yaml"), Path("b.yaml"))]
+
+    def test_notes_are_told_once_beside_what_is_read(self, cli: "Cli", app: "FakeApp") -> None:
+        app.notes = ("ships 2 files, 3 B, of /here, to ~/here",)
+        said = f"note: {app.notes[0]}\n"
+        assert cli("validate", "a.yaml", "b.yaml") == (0, "a.yaml: ok\nb.yaml: ok\n", said)
+        assert cli("validate", "a.yaml", "--json") == (0, "[]\n", said)
 
     def test_faults_are_lines_and_2(self, cli: "Cli", app: "FakeApp") -> None:
         app.faults = [Fault("a.yaml", 3, 1, "tpu", "write a map")]
@@ -38,7 +44,11 @@ class TestValidate:
 
 
 class TestPlugins:
-    def test_lists_what_is_there_and_what_failed(self, cli: "Cli") -> None:
+    def test_lists_what_is_there_and_what_failed(
+        self, cli: "Cli", monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # A command of another distribution would have a row, too, and make columns wider.
+        monkeypatch.setenv("JOBMAN_DISABLED_PLUGINS", "emulator")
         lines = cli("plugins").out.splitlines()
         assert lines[:3] == [
             "KIND    NAME    FROM           VERSION  PROBLEM",

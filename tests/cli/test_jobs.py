@@ -27,7 +27,7 @@ class TestCreate:
         assert (code, out) == (0, "000001\n")
         assert "note: env: is passed over" in err
         assert "`jobman logs -f 000001`" in err
-        assert calls(app, "create") == [(Path("job.yaml"), 1, True)]
+        assert calls(app, "create") == [(Path("job.yaml"), 1, True, ())]
         assert app.opened == [(None, True)], "it makes the home"
 
     def test_says_that_it_made_a_home(self, cli: "Cli", app: "FakeApp") -> None:
@@ -45,7 +45,15 @@ class TestCreate:
 
     def test_not_started(self, cli: "Cli", app: "FakeApp") -> None:
         assert "`jobman resume 000001`" in cli("create", "job.yaml", "--no-start").err
-        assert calls(app, "create") == [(Path("job.yaml"), 1, False)]
+        assert calls(app, "create") == [(Path("job.yaml"), 1, False, ())]
+
+    def test_what_may_be_wrong_with_buckets_can_be_passed_over(
+        self, cli: "Cli", app: "FakeApp"
+    ) -> None:
+        assert cli("create", "job.yaml", "--force-region").code == 0
+        assert calls(app, "create") == [(Path("job.yaml"), 1, True, ("--force-region",))]
+        assert cli("create", "job.yaml", "--dry-run", "--force-region").code == 0
+        assert calls(app, "plan") == [(Path("job.yaml"), ("--force-region",))]
 
     def test_a_dry_run_shows_what_would_happen(self, cli: "Cli", app: "FakeApp") -> None:
         code, out, err = cli("create", "job.yaml", "--dry-run")
@@ -63,6 +71,12 @@ class TestCreate:
         assert err.startswith("note: something to know\n")
         assert not calls(app, "create")
 
+    def test_a_dry_run_of_a_job_that_only_holds_says_so_of_no_host(
+        self, cli: "Cli", app: "FakeApp"
+    ) -> None:
+        app.plan_steps = (("hold the slice", "", ""),)
+        assert cli("create", "job.yaml", "--dry-run").out.endswith("\n\nhold the slice\n")
+
     def test_a_dry_run_of_several_says_how_many(self, cli: "Cli") -> None:
         out = cli("create", "job.yaml", "--dry-run", "--count", "2").out
         assert out.startswith("hello, 2 times, each:\n")
@@ -79,6 +93,21 @@ class TestCreate:
 
 
 class TestList:
+    def test_where_all_were_deleted_it_says_how_to_see_them(
+        self, cli: "Cli", app: "FakeApp"
+    ) -> None:
+        app.add_job("000001", status=JobStatus.DELETED)
+        code, out, err = cli("list")
+        assert (code, out) == (0, "")
+        assert err == "no jobs but deleted ones: `jobman list --all` shows them\n"
+        assert "000001" in cli("list", "--all").out
+
+    def test_where_there_is_no_home_it_says_so(self, cli: "Cli", app: "FakeApp") -> None:
+        app.found = False
+        code, out, err = cli("list")
+        assert (code, out) == (0, "")
+        assert err.startswith("no jobman home in /home/alice/exp: `jobman create job.yaml` makes")
+
     def fill(self, app: "FakeApp") -> None:
         app.add_job("000001")
         app.add_job(
@@ -165,9 +194,10 @@ class TestShow:
             "  folder       /home/alice/exp/jobs/alice/000001",
             "",
             "Slice",
-            "  name   hello-000001-g2",
-            "  state  READY for 1h 30m, and costs while it stands",
-            "  place  v4-8 in us-central2-b, spot",
+            "  name    hello-000001-g2",
+            "  state   READY for 1h 30m, and costs while it stands",
+            "  place   v4-8 in us-central2-b, spot",
+            "  detail  maintenance is pending",
             "",
             "Hosts",
             "  0  10.0.0.7  answers",
@@ -227,6 +257,7 @@ class TestShow:
             "text": "its slice was preempted",
         }
         assert (shown["slice"]["state"], shown["slice"]["costs"]) == ("READY", True)
+        assert shown["slice"]["detail"] == "maintenance is pending"
 
 
 class TestRun:
@@ -258,8 +289,13 @@ class TestRun:
         assert "`jobman resume 1`" in err
 
     def test_hands_its_options_on(self, cli: "Cli", app: "FakeApp") -> None:
-        cli("run", "1", "--force-prefix", "--cmd-only")
-        assert calls(app, "run") == [("1", True, False, True)]
+        cli("run", "1", "--cmd-only")
+        cli("run", "1", "--force-prefix")
+        assert calls(app, "run") == [("1", True, False, False), ("1", False, False, True)]
+
+    def test_does_not_prepare_anew_what_it_is_to_take_as_it_is(self, cli: "Cli") -> None:
+        code, _, err = cli("run", "1", "--cmd-only", "--force")
+        assert (code, err.count("give one of them")) == (2, 1)
 
 
 ENDS = {
@@ -272,23 +308,12 @@ ENDS = {
 
 
 class TestForce:
-    @pytest.mark.parametrize("name", ["run", "resume", "reboot"])
-    def test_says_that_it_makes_no_difference(self, cli: "Cli", app: "FakeApp", name: str) -> None:
+    @pytest.mark.parametrize("name", ["resume", "reboot"])
+    def test_is_passed_on(self, cli: "Cli", app: "FakeApp", name: str) -> None:
         app.add_job("000001")
-        code, _, err = cli(name, "1", "--force", "--force-prefix")
-        assert code == 0
-        assert err == (
-            "--force and --force-prefix make no difference in this version: nothing on the hosts"
-            " is marked as prepared\n"
-        )
-        assert cli(name, "1", "--force").err.startswith("--force makes no difference")
-
-    @pytest.mark.parametrize("name", ["run", "resume", "reboot"])
-    def test_its_help_says_so(
-        self, cli: "Cli", name: str, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        cli(name, "--help")
-        assert " ".join(capsys.readouterr().out.split()).count("no difference") == 2
+        cli(name, "1", "--force", "--force-prefix")
+        cli(name, "1", "--force-prefix")
+        assert [given[1:3] for given in calls(app, name)] == [(True, True), (False, True)]
 
 
 class TestSeveral:
@@ -416,6 +441,51 @@ class TestDestructive:
         assert not calls(app, name)
 
 
+@pytest.mark.parametrize("command", ["reboot", "resume"])
+def test_what_a_job_loses_by_its_edited_file_is_asked_about(
+    cli: "Cli", app: "FakeApp", command: str
+) -> None:
+    app.add_job("000001")
+    app.lost = ("gives its slice back, as it has v4-8",)
+    question = "job 000001 gives its slice back, as it has v4-8: go on? [y/N]"
+    refused = cli(command, "1", tty=True, answer="n\n")
+    assert (refused.code, question in refused.err) == (1, True)
+    assert not [call for call in app.calls if call[0] == command]
+    # Nobody is there to be asked.
+    refused = cli(command, "1")
+    assert (refused.code, "add --yes" in refused.err) == (2, True)
+    assert cli(command, "1", "--yes").code == 0
+    assert cli(command, "1", tty=True, answer="y\n").code == 0
+
+
+@pytest.mark.parametrize("command", ["reboot", "resume"])
+def test_reload_is_passed_on_and_asked_about(cli: "Cli", app: "FakeApp", command: str) -> None:
+    app.add_job("000001")
+    assert cli(command, "1", "--reload", tty=True).code == 0
+    # Of a job: force, force_prefix, reload.
+    assert calls(app, "losses") == [("000001", True)]
+    assert calls(app, command) == [("000001", False, False, True)]
+
+
+@pytest.mark.parametrize("option", ["--reload", "--force", "--force-prefix"])
+def test_what_is_to_be_done_anew_is_not_for_all_jobs_at_once(
+    cli: "Cli", app: "FakeApp", option: str
+) -> None:
+    said = cli("resume", "--all", option)
+    assert (said.code, f"{option} is for jobs that are named" in said.err) == (2, True)
+    assert app.calls == []
+
+
+def test_what_is_to_be_known_of_a_rebooted_job_is_told_beside_the_result(
+    cli: "Cli", app: "FakeApp"
+) -> None:
+    app.add_job("000001")
+    app.notes = ("command is passed over",)
+    said = cli("reboot", "1")
+    assert said.err == "note: job 000001: command is passed over\n"
+    assert "command is passed over" not in said.out
+
+
 def test_attach_elsewhere_than_on_a_terminal_is_refused(cli: "Cli") -> None:
     hint = "use one, or `jobman attach --json 1` for the command"
     assert cli("attach", "1") == (2, "", f"error: this is no terminal: {hint}\n")
@@ -424,3 +494,24 @@ def test_attach_elsewhere_than_on_a_terminal_is_refused(cli: "Cli") -> None:
 def test_attach_as_json_gives_the_command(cli: "Cli") -> None:
     argv = ["tmux", "-L", "jobman-1234", "attach", "-t", "=1"]
     assert json.loads(cli("attach", "1", "--json").out) == {"argv": argv}
+
+
+def test_ssh_as_json_gives_what_would_be_run(cli: "Cli", app: "FakeApp") -> None:
+    done = cli("ssh", "1", "--worker", "3", "--json", "--", "ls", "-l", "--json")
+    assert json.loads(done.out) == {"argv": ["ssh", "--", "host-3", "ls", "-l", "--json"]}
+    assert calls(app, "ssh") == [("1", ["ls", "-l", "--json"], 3)]
+    assert not app.became
+
+
+def test_ssh_becomes_what_enters_the_host(cli: "Cli", app: "FakeApp") -> None:
+    assert cli("ssh", "1", env={"SSH_AUTH_SOCK": "/agent"}) == (0, "", "")
+    ((argv, env),) = app.became
+    assert argv == ["ssh", "--", "host-0"]
+    assert env["SSH_AUTH_SOCK"] == "/agent"
+
+
+def test_attach_becomes_the_session_also_within_another(cli: "Cli", app: "FakeApp") -> None:
+    cli("attach", "1", tty=True, env={"TMUX": "/socket"})
+    ((argv, env),) = app.became
+    assert argv == ["tmux", "-L", "jobman-1234", "attach", "-t", "=1"]
+    assert "TMUX" not in env

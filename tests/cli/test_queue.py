@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import pytest
 
-from jobman_core.models.task import Counters, TaskStatus
-from jobman_core.models.view import QueueWorkers
+from jobman_core.errors import NotYoursError, UnfinishedError
+from jobman_core.models.task import Counters, Repo, TaskStatus
+from jobman_core.models.view import Done, QueueWorkers
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli, FakeApp
@@ -39,6 +41,14 @@ def full(app: "FakeApp") -> "FakeApp":
 
 def calls(app: "FakeApp", method: str) -> list[tuple[Any, ...]]:
     return [call[1:] for call in app.calls if call[0] == method]
+
+
+def test_a_task_shows_no_password_of_its_repository(cli: "Cli", full: "FakeApp") -> None:
+    repo = Repo("https://me:hunter2@example.org/code.git", "main")
+    full.add_task("tune", repo=repo)
+    code, out, err = cli("queue", "--task", "tune")
+    assert (code, err) == (0, "")
+    assert "https://***@example.org/code.git at main" in out
 
 
 def test_tasks_and_workers_stand_by_accelerator(cli: "Cli", full: "FakeApp") -> None:
@@ -112,6 +122,11 @@ def test_one_task(cli: "Cli", full: "FakeApp") -> None:
     assert "  2    000001  13:10:00  10m 00s  failed   exit 3 on host 2\n" in out
     assert "/jobs/tasks/tune/run_002_job000001_worker_0.log\n" in out
     assert calls(full, "queue_task") == [(Path("q.yaml"), "tune")]
+
+
+def test_the_reason_of_one_task_stays_on_the_terminal(cli: "Cli", full: "FakeApp") -> None:
+    full.tasks["tune"] = attrs.evolve(full.tasks["tune"], reason="no branch of that name " * 9)
+    assert max(map(len, cli("queue", "--task", "tune", tty=True).out.splitlines())) <= 80
 
 
 def test_one_task_as_json(cli: "Cli", full: "FakeApp") -> None:
@@ -208,3 +223,24 @@ def test_other_actions_say_what_they_did(
     code, out, err = cli("queue", *argv, "--json")
     assert (code, err) == (0, said + "\n")
     assert len(json.loads(out)["tasks"]) == 4
+
+
+def test_a_clean_up_does_all_it_can_and_ends_with_the_first_failure(
+    cli: "Cli", full: "FakeApp"
+) -> None:
+    full.cleaned = [
+        Done("000001", None, "released base, tune"),
+        Done("000002", None, error=NotYoursError("job 000002 belongs to bob: ask them")),
+        Done("000003", None, error=UnfinishedError("host 0 is silent: try again")),
+    ]
+    released = "job 000001: released base, tune\n"
+    failed = (
+        "error: job 000002 belongs to bob: ask them\n"
+        "error: job 000003: host 0 is silent: try again\n"
+    )
+    assert cli("queue", "--cleanup") == (4, released, failed)
+    code, out, err = cli("queue", "--cleanup", "--json")
+    assert (code, err) == (4, failed + released)
+    assert len(json.loads(out)["tasks"]) == 4
+    full.cleaned = full.cleaned[1:]
+    assert cli("queue", "--cleanup") == (4, "", failed)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,11 @@ import pytest
 from jobman_core import hookimpl, hookspecs
 from jobman_core.builtin import builtins
 from jobman_core.errors import InvalidInputError
-from jobman_core.hookspecs import HostProblem
 from jobman_core.interfaces.backend import Backend
 from jobman_core.interfaces.cloud import Cloud
 from jobman_core.interfaces.environment import Environment
 from jobman_core.interfaces.notifier import Notifier
+from jobman_core.interfaces.problem import HostProblem
 from jobman_core.interfaces.session import Session
 from jobman_core.interfaces.storage import Storage
 from jobman_core.interfaces.store import Store
@@ -159,6 +160,7 @@ def distribution(
 GOOD = """
 from jobman_core import hookimpl
 from jobman_core.interfaces.notifier import Notifier
+from jobman_core.interfaces.problem import HostProblem
 
 class Pigeon(Notifier):
     name = "pigeon"
@@ -391,3 +393,21 @@ def test_an_answer_of_wrong_parts_cannot_be_made() -> None:
         Wait(0, "spins")
     with pytest.raises(TypeError):
         Wait("soon", "no number")  # type: ignore[arg-type]
+
+
+def test_whoever_asks_while_plugins_are_being_loaded_gets_all_of_them() -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def slow() -> dict[str, object]:
+        begun.set()
+        go.wait()
+        return dict(builtins())
+
+    plugins = Plugins(slow)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(plugins.names, "cloud")
+        begun.wait()
+        second = pool.submit(plugins.names, "cloud")
+        go.set()
+        assert "local" in first.result()
+        assert "local" in second.result()

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.cloud import CloudLab, cloud_lab
 from tests.support.lab import Lab
 
 
@@ -15,3 +16,17 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
     lab = Lab(root)
     yield lab
     lab.close()
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Iterator[CloudLab]:
+    """Give a home whose slices come from an emulated cloud; at the end there are none."""
+    with cloud_lab(tmp_path) as lab:
+        yield lab
+
+
+@pytest.fixture
+def netns_cloud(tmp_path: Path) -> Iterator[CloudLab]:
+    """Give the same with hosts that are machines of their own; needs root."""
+    with cloud_lab(tmp_path, hosts="netns") as lab:
+        yield lab

@@ -45,8 +45,8 @@ JOBS = {
     "a host that the slice does not have": (GOOD + "  workers: [9]\n", "9"),
     "an empty file": ("", "empty"),
     "a backend that is not installed": (
-        GOOD.replace("cloud: local", "cloud: gcp\n  zone: z"),
-        "jobman-gcp",
+        GOOD.replace("name: good", "name: good\n  session: zellij"),
+        "zellij",
     ),
 }
 

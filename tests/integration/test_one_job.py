@@ -4,13 +4,16 @@ import asyncio
 import contextlib
 import os
 import signal
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.support.lab import Lab
 
 from jobman_core.app import App
-from jobman_core.process import ProcessIdentity
+from jobman_core.models.lease import Controller
+from jobman_core.process import ProcessIdentity, machine_id
 from jobman_core.run.lease import Tenure
 
 pytestmark = pytest.mark.e2e
@@ -57,7 +60,10 @@ def test_run_of_a_job_that_has_a_live_controller_is_refused_and_resume_says_that
     job = lab.create(lab.job(cmd="sleep 60"))
     lab.until_status(job, "RUNNING")
     assert "live controller" in lab.run("run", job, code=4).err
-    assert lab.run("resume", job).code == 0
+    assert "it runs already\n" in lab.run("resume", job).out
+    # What was asked for and is not done is said.
+    anew = f"it runs already: `jobman reboot {job} --force-prefix` starts it afresh"
+    assert anew in lab.run("resume", job, "--force-prefix").out
     assert len(lab.json("show", job)["attempts"]) == 1
 
 
@@ -126,6 +132,15 @@ def test_the_program_sees_the_variables_that_name_its_attempt(lab: Lab) -> None:
             "ACCELERATOR": "v4-16",
             "ZONE": "here",
         }
+
+
+def test_a_command_runs_on_those_of_several_hosts_that_it_names(lab: Lab) -> None:
+    config = lab.job(cmd="echo $JOBMAN_WORKER_ID of $JOBMAN_NUM_WORKERS", accelerator="v4-32")
+    config.write_text(config.read_text() + "  workers: [1, 3]\n")
+    job = lab.create(config)
+    lab.until_status(job, "DONE")
+    logs = (lab.root / "jobs/ada" / job / "logs").glob("command_run_001_*")
+    assert {log.name[-5:-4]: log.read_text() for log in logs} == {"1": "1 of 2\n", "3": "3 of 2\n"}
 
 
 def test_without_command_and_queue_the_slice_is_prepared_and_held(lab: Lab) -> None:
@@ -351,6 +366,59 @@ def test_a_controller_that_wakes_after_its_job_went_to_another_leaves_it_alone(l
     assert len(lab.json("show", job)["attempts"]) == 1
 
 
+@contextlib.contextmanager
+def driven_elsewhere(lab: Lab, job: str) -> Iterator[None]:
+    """Let a job be held by a controller that lives and does nothing, for the length of a block."""
+    stranger = subprocess.Popen(["sleep", "600"])
+    me = ProcessIdentity.of(stranger.pid)
+
+    async def hold(app: App) -> None:
+        await app.list()
+        hub = app._opened
+        assert hub is not None
+        now = hub.clock.monotonic()
+        row = Controller("stranger", machine_id(), me.boot_id, me.pid, me.start, now)
+        await hub.store.register(row)
+        await hub.store.take_lease(job, row.id, instead_of=None)
+
+    lab.act(hold)
+    try:
+        yield
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+def test_resume_waits_for_a_controller_that_is_on_its_way_out(lab: Lab) -> None:
+    job = lab.create(lab.job(cmd="sleep 600"))
+    lab.until_output("jobs/ada/*/logs/job.log", "on hosts 0")
+    lab.run("stop", job)
+    with driven_elsewhere(lab, job), pytest.raises(TimeoutError):
+        lab.act(lambda app: asyncio.wait_for(app.resume(job), 1))
+    lab.run("resume", job)
+    lab.until_status(job, "RUNNING")
+
+
+def test_an_order_that_was_overtaken_by_a_later_one_says_so(lab: Lab) -> None:
+    job = lab.create(lab.job(cmd="sleep 600"))
+    lab.until_output("jobs/ada/*/logs/job.log", "on hosts 0")
+    lab.run("stop", job)
+    with driven_elsewhere(lab, job):
+        cancelling = lab.start("cancel", job)
+        lab.until("it is wanted cancelled", lambda: wanted(lab, job) == "cancelled")
+        deleting = lab.start("delete", "--yes", job)
+        _, err = cancelling.communicate(timeout=40)
+        assert cancelling.returncode == 1
+        assert "is wanted deleted by now" in err
+    deleting.communicate(timeout=40)
+    assert deleting.returncode == 0
+    assert lab.slices() == []
+
+
+def wanted(lab: Lab, job: str) -> str:
+    return str(lab.act(lambda app: app.show(job)).settings["wanted"])
+
+
 def test_stop_works_while_the_controller_is_dead_or_hangs(lab: Lab) -> None:
     dead = lab.create(lab.job("dead", cmd="sleep 600"))
     hung = lab.create(lab.job("hung", cmd="sleep 600"))
@@ -436,14 +504,16 @@ def test_a_jobs_snapshot_and_environment_are_for_its_owner_only(lab: Lab) -> Non
     )
     lab.until_status(job, "RUNNING")
     lab.until_output("jobs/ada/*/logs/job.log", "on hosts")
-    assert (lab.root / "jobs/ada" / job / "config.yaml").stat().st_mode & 0o077 == 0
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             assert b"canary-4711" not in path.read_bytes()
         except (FileNotFoundError, ProcessLookupError):
             continue
     holders = {p.name for p in lab.root.rglob("*") if p.is_file() and _holds(p, "canary-4711")}
-    assert holders == {"config.yaml", "job.yaml", "env"}
+    # The job's copy, the file that it is of, what that said at first, and what the host has.
+    assert holders == {"config.yaml", "job.yaml", "origin.json", "env"}
+    for name in ("config.yaml", "origin.json"):
+        assert (lab.root / "jobs/ada" / job / name).stat().st_mode & 0o077 == 0
 
 
 def _holds(path: Path, text: str) -> bool:

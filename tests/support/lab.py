@@ -1,6 +1,7 @@
 """A home to use jobman in as a person does: by its command, with real processes."""
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -33,6 +34,16 @@ class Said:
 class Lab:
     """A home below a folder of its own."""
 
+    #: What its job files say of where slices come from, unless told otherwise.
+    cloud = "local"
+    zone = "here"
+    #: Further sections of its job files.
+    sections = ""
+    #: Seconds that something may take.
+    patience = 40.0
+    #: Whose jobman it is.
+    python = sys.executable
+
     def __init__(self, root: Path, *, session: str = "process") -> None:
         self.root = root
         root.mkdir(parents=True, exist_ok=True)
@@ -44,6 +55,8 @@ class Lab:
             "NO_COLOR": "1",
         }
         (root / "person").mkdir()
+        #: What is in the arguments or the environment of the processes of this home, and no others.
+        self.marks = [str(root)]
         self.write("jobman.yaml", f"session: {session}\n")
 
     def write(self, name: str, text: str) -> Path:
@@ -56,7 +69,7 @@ class Lab:
     def run(self, *args: str | Path, code: int | None = 0, limit: float = 60) -> Said:
         """Run ``jobman`` and check what it ends with (None: whatever)."""
         done = subprocess.run(
-            [sys.executable, "-m", "jobman_cli", *map(str, args)],
+            [self.python, "-m", "jobman_cli", *map(str, args)],
             env=self.env,
             cwd=self.root,
             stdin=subprocess.DEVNULL,
@@ -73,7 +86,7 @@ class Lab:
     def start(self, *args: str | Path) -> subprocess.Popen[str]:
         """Start ``jobman`` and leave it running."""
         return subprocess.Popen(
-            [sys.executable, "-m", "jobman_cli", *map(str, args)],
+            [self.python, "-m", "jobman_cli", *map(str, args)],
             env=self.env,
             cwd=self.root,
             stdin=subprocess.DEVNULL,
@@ -93,7 +106,7 @@ class Lab:
         cmd: str | None = "true",
         loop: str = "false",
         accelerator: str = "v4-8",
-        zone: str = "here",
+        zone: str = "",
         queue: str | None = None,
         extra: str = "",
         tpu: str = "",
@@ -103,11 +116,13 @@ class Lab:
         if queue:
             lines += ["  queue:", "    enabled: true", f"    config: {queue}"]
         lines += textwrap.indent(textwrap.dedent(extra), "  ").splitlines()
-        lines += ["tpu:", "  cloud: local", f"  accelerator: {accelerator}", f"  zone: {zone}"]
+        lines += ["tpu:", f"  cloud: {self.cloud}", f"  accelerator: {accelerator}"]
+        lines += [f"  zone: {zone or self.zone}"]
         lines += textwrap.indent(textwrap.dedent(tpu), "  ").splitlines()
         if cmd is not None and not queue:
             script = textwrap.indent(textwrap.dedent(cmd).strip("\n"), "    ")
             lines += ["command:", "  cmd: |", script]
+        lines += self.sections.splitlines()
         return self.write(f"{name}.yaml", "\n".join(lines) + "\n")
 
     def create(self, config: str | Path, *more: str) -> str:
@@ -122,15 +137,16 @@ class Lab:
         """Give a task, with its attempts."""
         return self.json("queue", queue, "--task", task)
 
-    def until(self, what: str, look: Callable[[], _T | None], limit: float = 40) -> _T:
+    def until(self, what: str, look: Callable[[], _T | None], limit: float | None = None) -> _T:
         """Look again and again until something is so, and give it."""
+        limit = limit or self.patience
         deadline = time.monotonic() + limit
         while not (seen := look()):
             assert time.monotonic() < deadline, f"in vain for {limit} s: {what}\n{self.story()}"
             time.sleep(0.1)
         return seen
 
-    def until_status(self, job: str, *statuses: str, limit: float = 40) -> str:
+    def until_status(self, job: str, *statuses: str, limit: float | None = None) -> str:
         """Wait for a job's status."""
         return self.until(
             f"job {job} {statuses}",
@@ -180,14 +196,14 @@ class Lab:
         os.kill(pid, number)
         return pid
 
-    def story(self) -> str:
-        """Give what the controllers said, for a failing test's reader."""
+    def story(self, most: int = 3000) -> str:
+        """Give the end of what the controllers said, for a failing test's reader."""
         logs = sorted(self.root.glob("jobs/*/*/logs/job.log"))
-        return "\n".join(f"== {p}\n{p.read_text(errors='replace')[-3000:]}" for p in logs)
+        return "\n".join(f"== {p}\n{p.read_text(errors='replace')[-most:]}" for p in logs)
 
     def processes(self) -> list[str]:
         """List the processes that belong to this home."""
-        mark, found = str(self.root).encode(), []
+        marks, found = [mark.encode() for mark in self.marks], []
         for folder in Path("/proc").iterdir():
             if not folder.name.isdigit() or int(folder.name) == os.getpid():
                 continue
@@ -195,8 +211,18 @@ class Lab:
                 told = (folder / "cmdline").read_bytes(), (folder / "environ").read_bytes()
             except OSError:
                 continue
-            if any(mark in text for text in told):
+            if any(mark in text for mark in marks for text in told):
                 found.append(f"{folder.name}: {told[0]!r}")
+        return found
+
+    def stopped(self) -> list[str]:
+        """List those of them that a signal halts (state T, proc(5))."""
+        found = []
+        for process in self.processes():
+            with contextlib.suppress(OSError):
+                stat = Path(f"/proc/{process.split(':')[0]}/stat").read_text(encoding="utf-8")
+                if stat.rpartition(")")[2].split()[0] == "T":
+                    found.append(process)
         return found
 
     def slices(self) -> list[str]:
@@ -210,5 +236,5 @@ class Lab:
         jobs = [job["id"] for job in self.json("list")]
         if jobs:
             self.run("delete", "--yes", *jobs)
-        self.until("nothing runs", lambda: not self.processes(), 15)
+        self.until("nothing runs", lambda: not self.processes(), self.patience)
         assert self.slices() == []

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
 
+import asyncssh
 import attrs
 import pytest
 
@@ -285,7 +286,19 @@ accelerators:
 
 
 @pytest.fixture
-def worker(home: Path) -> Path:
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the home folder of whoever calls jobman, with the key pair of the worker file."""
+    person = tmp_path / "person"
+    (person / ".ssh").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(person))
+    key = asyncssh.generate_private_key("ssh-ed25519")
+    key.write_private_key(person / ".ssh/my_key")
+    key.write_public_key(person / ".ssh/my_key.pub")
+    return person
+
+
+@pytest.fixture
+def worker(home: Path, person: Path) -> Path:
     """The worker file and its tasks file, in their usual places."""
     folder = home / "queue_machines"
     folder.mkdir()

@@ -67,7 +67,8 @@ def test_tasks_files(content: bytes) -> None:
 @bounded
 @given(st.one_of(SOUP.map(str.encode), st.binary(max_size=200)))
 def test_settings_files(content: bytes) -> None:
-    check(lambda: read_settings([(Path("jobman.yaml"), content)]), Settings)
+    path = Path("jobman.yaml")
+    check(lambda: read_settings([(path, content)], path), Settings)
 
 
 #: Plain data of any shape, under keys that mean something.

@@ -230,6 +230,39 @@ def test_new_keys(parse: Parse, worker: Path) -> None:
     assert file.notes == ("ssh is passed over: hosts of cloud 'local' are folders of this machine",)
 
 
+def test_what_is_told_to_a_cloud_alone_is_noted_where_there_is_none(parse: Parse) -> None:
+    told = "startup_script: install, tags: [x], flags: null"
+    text = f"job: {{name: n}}\ntpu: {{cloud: local, accelerator: v4-8, {told}}}\n"
+    (note,) = parse(text).notes
+    why = "hosts of cloud 'local' are folders of this machine"
+    assert note == f"tpu.tags, tpu.startup_script passed over: {why}"
+    assert parse(text.replace("cloud: local", "zone: z")).notes == ()
+
+
+@pytest.mark.parametrize("name", ["StrictHostKeyChecking", "controlpath", "User"])
+def test_an_option_of_ssh_that_jobman_sets_itself_is_a_fault(parse: Parse, name: str) -> None:
+    with pytest.raises(ConfigError, match=f"ssh.options.{name}: jobman sets {name} itself"):
+        parse(job(rest=f"ssh: {{options: {{{name}: x}}}}\n"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ('{" ControlPath": x}', "' ControlPath' is no setting of ssh_config"),
+        ('{"Port 1": x}', "'Port 1' is no setting of ssh_config"),
+        ('{"-F": x}', "'-F' is no setting of ssh_config"),
+        ('{ProxyJump: ""}', "it must be one line of plain text"),
+        ('{ProxyJump: "a\\nb"}', "it must be one line of plain text"),
+        ("[User=x]", "jobman sets User itself: write remote_user"),
+    ],
+)
+def test_an_option_that_ssh_would_not_take_as_one_is_a_fault(
+    parse: Parse, options: str, message: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"ssh.options.*: {message}"):
+        parse(job(rest=f"ssh: {{options: {options}}}\n"))
+
+
 def test_more_zones_become_more_places_each_once(parse: Parse) -> None:
     text = job(tpu="  zone: a-1\n  zones: [b-1, a-1, c-1, b-1]\n")
     assert [request.zone for request in parse(text).spec("1").candidates] == ["a-1", "b-1", "c-1"]
@@ -532,10 +565,6 @@ comand: {}
             job("  on_end: stop\n"),
             "3:11: job.on_end: 'stop' is not possible: use one of keep, delete",
         ),
-        (
-            job("  session: shared\n"),
-            "3:12: job.session: session 'shared' is not available yet: use tmux or process",
-        ),
         (job("  session: tmux\n"), "3:12: job.session: tmux is not on this machine: install it"),
         (
             job("  env_type: venv\n"),
@@ -619,8 +648,8 @@ def test_backends_that_are_not_installed_say_what_to_install(
     told = {fault.key: fault.message for fault in caught.value.faults}
     assert set(told) == {"tpu.cloud", "job.env_type", "gcsfuse"}
     assert "install jobman-gcp" in told["tpu.cloud"]
-    assert "install jobman-env-venv" in told["job.env_type"]
-    assert "install jobman-storage-gcsfuse" in told["gcsfuse"]
+    assert "install jobman-venv" in told["job.env_type"]
+    assert "install jobman-gcsfuse" in told["gcsfuse"]
 
 
 def test_a_session_that_is_not_installed(bare: Surroundings, home: Path) -> None:
@@ -648,6 +677,15 @@ def test_without_any_session_there_is_no_job(home: Path) -> None:
     text = "job: {name: a}\ntpu: {cloud: lonely, accelerator: v4-8, zone: z}\n"
     with pytest.raises(ConfigError, match=r"job\.session: no session is called 'process'"):
         parse_job(text, home / "job.yaml", Surroundings(Home(home), plugins))
+
+
+def test_an_environment_that_nothing_names_is_passed_over_with_a_note(parse: Parse) -> None:
+    file = parse(job(rest="docker: {image: a}\nconda:\n"))
+    assert file.notes == ("docker is passed over: `env_type: docker` below job lets it count",)
+
+
+def test_one_of_several_environments_is_no_news(parse: Parse) -> None:
+    assert parse(job("  env_type: venv\n", rest="venv: {name: a}\nconda: {name: b}\n")).notes == ()
 
 
 def test_secrets_stand_in_no_fault(faults: Faults) -> None:

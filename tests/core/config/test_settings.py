@@ -26,13 +26,13 @@ time_zone: Europe/Paris
 prices: {v6e: 1.375, v4: 3}
 notices: {preempted: channel}
 lease: 3m
+beat: 20
 clouds:
   local: {capacity: {zone-a: 2}, provisioning: 2s}
   gcp: null
 """
 OWN = """\
 cloud: local
-beat: 20
 clouds: {local: {capacity: {zone-b: 1}}}
 sessions: {tmux: {shell: /bin/bash}}
 """
@@ -278,27 +278,45 @@ def test_a_time_zone_that_there_is_not(lab: Home, own: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lab_text", "own_text", "expected"),
+    ("text", "expected"),
     [
-        ("lease: 20\nbeat: 5\n", "beat: 15\n", "1:7: beat: a lease (20s) must outlast two beats"),
-        ("beat: 60\n", "", "1:7: beat: a lease (90s) must outlast two beats (60s)"),
-        ("beat: 0\n", "", "1:7: beat: a beat must be more than 0"),
+        ("lease: 20\nbeat: 15\n", "1:8: lease: a lease (20s) must outlast two beats (15s)"),
+        ("beat: 60\n", "1:7: beat: a lease (90s) must outlast two beats (60s)"),
+        ("beat: 0\n", "1:7: beat: a beat must be more than 0"),
     ],
 )
-def test_a_lease_must_outlast_its_beats(
-    lab: Home, own: Path, lab_text: str, own_text: str, expected: str
-) -> None:
-    lab.settings.write_text(lab_text)
-    own.write_text(own_text)
+def test_a_lease_must_outlast_its_beats(lab: Home, own: Path, text: str, expected: str) -> None:
+    lab.settings.write_text(text)
     with pytest.raises(ConfigError) as caught:
         load_settings(lab, own)
     assert expected in str(caught.value)
 
 
-def test_a_beat_that_only_the_labs_lease_allows(lab: Home, own: Path) -> None:
-    lab.settings.write_text("lease: 5m\n")
-    own.write_text("beat: 60\n")
+def test_a_beat_that_only_a_longer_lease_allows(lab: Home, own: Path) -> None:
+    lab.settings.write_text("lease: 5m\nbeat: 60\n")
     assert load_settings(lab, own).beat == 60
+
+
+@pytest.mark.parametrize("lab_text", ["", "admins: [ann]\nlease: 80s\nbeat: 20s\n"])
+def test_nobody_says_for_oneself_what_holds_for_everybody(
+    lab: Home, own: Path, lab_text: str
+) -> None:
+    lab.settings.write_text(lab_text)
+    own.write_text("cloud: local\nadmins:\n  - eve\nlease: 4s\nbeat: 1s\n")
+    with pytest.raises(ConfigError) as caught:
+        load_settings(lab, own)
+    why = f"this holds for everybody: write it into {lab.settings}"
+    assert [str(fault) for fault in caught.value.faults] == [
+        f"{own}:2:1: admins: {why}",
+        f"{own}:4:1: lease: {why}",
+        f"{own}:5:1: beat: {why}",
+    ]
+
+
+def test_what_holds_for_everybody_may_be_left_empty_in_ones_own_file(lab: Home, own: Path) -> None:
+    lab.settings.write_text("admins: [ann]\n")
+    own.write_text("admins: null\nlease:\n")
+    assert load_settings(lab, own).admins == ("ann",)
 
 
 def test_a_settings_file_that_cannot_be_read_is_a_fault(lab: Home, own: Path) -> None:

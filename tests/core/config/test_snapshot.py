@@ -63,7 +63,7 @@ def test_an_edited_snapshot_gets_no_second_suffix(
     path = tmp_path / "config.yaml"
     text = parse(SMALL.format(value="1")).snapshot("000007")
     path.write_text(text.replace("A: 1", "A: 2"))
-    file = read_snapshot(path, around)
+    file = read_snapshot(path, around, "hello_000007")
     spec = file.spec()
     assert (spec.name, spec.tpu_name, spec.environment) == (
         "hello_000007",
@@ -79,7 +79,19 @@ def test_a_snapshot_of_a_snapshot_is_the_same_text(
     path = tmp_path / "config.yaml"
     text = parse(SMALL.format(value="'${oc.env:RUNNER}'")).snapshot("1")
     path.write_text(text)
-    assert read_snapshot(path, around).snapshot() == text
+    assert read_snapshot(path, around, "hello_1").snapshot() == text
+
+
+def test_a_job_keeps_its_name_whatever_its_edited_snapshot_says(
+    parse: Parse, around: Surroundings, tmp_path: Path
+) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(parse(SMALL.format(value="1")).snapshot("7").replace("hello_7", "other"))
+    with pytest.raises(ConfigError) as caught:
+        read_snapshot(path, around, "hello_7")
+    (fault,) = caught.value.faults
+    assert (fault.key, fault.line > 0) == ("job.name", True)
+    assert "keeps its name, hello_7: write it back" in fault.message
 
 
 def test_a_tasks_file_that_is_gone_does_not_end_a_job(

@@ -214,8 +214,8 @@ def test_merge_keys_serve_as_templates() -> None:
         (group("      - {id: a, run: x}\n", "defaults: {max_jobs: many}\n"),
          "1:22: defaults.max_jobs: it must be a whole number, not 'many'"),
         (group("      - {id: a, run: x}\n", "defaults: {run: y}\n"),
-         ("1:12: defaults.run: unknown key 'run': use one of repo, branch, workdir, env, zone, "
-         "max_jobs, max_retries, depends_on, workers, hide")),
+         ("1:12: defaults.run: unknown key 'run': use one of repo, code, branch, workdir, "
+         "env, zone, max_jobs, max_retries, depends_on, workers, hide")),
         (group("      - {id: a, run: x, repo: my}\n", "repos: {mine: u}\n"),
          "5:31: accelerators.v4-32.tasks[0].repo: no repo is called 'my': use one of mine"),
         (group("      - {id: a, run: x}\n", "repos: {mine: u}\ndefaults: {repo: mime}\n"),
@@ -247,6 +247,8 @@ def test_what_is_wrong_and_where(text: str, expected: str) -> None:
         ".jobman",
         ".jobman/x",
         ".jobman2",
+        ".ssh",
+        ".ssh/x",
         "a//b",
         "/",
     ],

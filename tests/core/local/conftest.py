@@ -13,6 +13,7 @@ import pytest
 from jobman_core.builtin.local import LocalCloud
 from jobman_core.builtin.local.host import LocalHost
 from jobman_core.clock import Clock, SystemClock
+from jobman_core.home import Home
 from jobman_core.interfaces.backend import Context
 from jobman_core.models.slice import Slice, SliceIdentity, SliceRequest
 
@@ -33,6 +34,7 @@ MakeCloud = Callable[..., LocalCloud]
 @pytest.fixture
 def make_cloud(tmp_path: Path) -> MakeCloud:
     """Give a cloud object; each call is another one for the same home."""
+    Home(tmp_path).state.mkdir(parents=True)
 
     def make(clock: Clock | None = None, **settings: Any) -> LocalCloud:
         section = {"provisioning": 0, **settings}

@@ -14,6 +14,7 @@ from jobman_core.builtin.local import LocalCloud, slices
 from jobman_core.command import Command
 from jobman_core.errors import (
     HeldError,
+    HostUnreachableError,
     InvalidInputError,
     PermanentCloudError,
     StockoutError,
@@ -101,7 +102,7 @@ async def test_a_name_is_a_plain_word(make_cloud: MakeCloud, name: str, tmp_path
         await make_cloud().create(odd, REQUEST)
     with pytest.raises(PermanentCloudError):
         await make_cloud().delete(odd)
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.rglob("*")] == ["jobs", ".jobman"]
 
 
 async def test_each_creation_has_a_boot_id_of_its_own(local: LocalSlice) -> None:
@@ -187,3 +188,58 @@ def write_state(local: LocalSlice, state: str) -> None:
     """Leave a slice as a process that is killed in the middle leaves it."""
     path = local.folder / "slice.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "state": state}))
+
+
+async def test_a_host_whose_folder_is_away_is_silent_whatever_is_asked(local: LocalSlice) -> None:
+    host = local.hosts[0]
+    host.home.rename(local.folder / "away")
+    with pytest.raises(HostUnreachableError):
+        await host.run(Command(("true",)), limit=10)
+    with pytest.raises(HostUnreachableError):
+        await host.put(b"content", ".jobman/file")
+    (local.folder / "away").rename(host.home)
+    await host.put(b"content", ".jobman/file")
+
+
+async def test_in_a_home_that_was_moved_away_a_slice_is_unknown_and_not_absent(
+    make_cloud: MakeCloud, tmp_path: Path
+) -> None:
+    cloud = make_cloud()
+    await cloud.create(identity(), REQUEST)
+    (tmp_path / "jobs").rename(tmp_path / "away")
+    assert isinstance(await cloud.observe(identity()), Unknown)
+    (tmp_path / "away").rename(tmp_path / "jobs")
+    assert isinstance(await cloud.observe(identity()), Present)
+    await cloud.delete(identity())
+
+
+async def entered(local: LocalSlice, *argv: str) -> asyncio.subprocess.Process:
+    entry = await local.hosts[0].enter(argv)
+    return await asyncio.create_subprocess_exec(
+        *entry.argv, env=entry.env, stdout=asyncio.subprocess.PIPE
+    )
+
+
+async def test_whoever_enters_a_host_is_in_its_home_with_its_environment(
+    local: LocalSlice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JOBMAN_CANARY", "leaked")
+    process = await entered(local, "sh", "-c", 'echo "$HOME|$(pwd)|$1|$JOBMAN_CANARY"', "sh", "a b")
+    out, _ = await process.communicate()
+    home = local.hosts[0].home
+    assert (process.returncode, out.decode()) == (0, f"{home}|{home}|a b|\n")
+
+
+async def test_what_was_entered_ends_as_the_command_did(local: LocalSlice) -> None:
+    assert await (await entered(local, "sh", "-c", "exit 255")).wait() == 255
+
+
+async def test_a_slice_that_is_taken_away_takes_along_whoever_entered_it(
+    local: LocalSlice, marker: Marker
+) -> None:
+    process = await entered(local, "bash", "-c", 'exec -a "$0" sleep 86400', marker.text)
+    marker.until(1)
+    await local.cloud.preempt(local.identity)
+    assert await process.wait() == -9
+    with pytest.raises(HostUnreachableError):
+        await local.hosts[0].enter()

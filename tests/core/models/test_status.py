@@ -56,6 +56,11 @@ def facts(controller: Liveness = Liveness.ALIVE, **changes: object) -> JobFacts:
             "host 2",
         ),
         (facts(slice=READY, attempts=(ATTEMPT,)), JobStatus.RUNNING, "its command"),
+        (
+            facts(slice=READY, attempts=(ATTEMPT,), step=Step.EXECUTE, step_reason="host 2"),
+            JobStatus.RUNNING,
+            "its command; host 2",
+        ),
         (facts(slice=READY, step=Step.IDLE, step_reason="waits"), JobStatus.IDLE, "waits"),
         (facts(slice=LOST, step=Step.EXECUTE), JobStatus.PREEMPTED, "PREEMPTED"),
         (facts(slice=GONE, step=Step.EXECUTE), JobStatus.PREEMPTED, "was lost"),
@@ -78,8 +83,7 @@ def test_facts_add_up_to_one_status_with_its_reason(
     "changes",
     [
         {"desired": Desired.STOPPED},
-        {"ending": Ending(EndingKind.DONE, "its command succeeded")},
-        {"ending": Ending(EndingKind.FAILED, "exit 3 on host 2")},
+        *({"ending": Ending(kind, "it is over")} for kind in EndingKind),
         {"step": Step.IDLE},
     ],
 )
@@ -95,6 +99,18 @@ def test_a_live_program_without_a_controller_is_running_and_says_what_to_do() ->
     assert "`jobman resume 000007`" in reason
 
 
+def test_what_ran_on_a_slice_that_is_lost_is_not_said_to_run() -> None:
+    status, reason = status_of(facts(Liveness.DEAD, slice=LOST, attempts=(ATTEMPT,)))
+    assert status is JobStatus.PREEMPTED
+    assert "demo-000007-g1 is PREEMPTED" in reason
+    assert "`jobman resume 000007`" in reason
+
+
+def test_what_runs_on_a_slice_that_is_about_to_go_is_said_to_run() -> None:
+    losing = attrs.evolve(LOST, phase=SlicePhase.LOSING, state="SUSPENDING")
+    assert status_of(facts(slice=losing, attempts=(ATTEMPT,)))[0] is JobStatus.RUNNING
+
+
 def test_a_controller_that_hangs_is_said_to_hang() -> None:
     status, reason = status_of(facts(Liveness.HUNG, slice=READY, attempts=(ATTEMPT,)))
     assert status is JobStatus.RUNNING
@@ -104,3 +120,12 @@ def test_a_controller_that_hangs_is_said_to_hang() -> None:
 def test_a_slice_that_is_not_confirmed_absent_is_not_forgotten() -> None:
     reason = status_of(facts(desired=Desired.DELETED, withdrawing=(READY,)))[1]
     assert "withdrawing demo-000007-g1" in reason
+
+
+def test_what_ails_a_slice_hides_nothing_else() -> None:
+    ill = attrs.evolve(READY, detail="UNHEALTHY_MAINTENANCE")
+    reason = status_of(facts(slice=ill, step=Step.IDLE, step_reason="waits"))[1]
+    assert reason == (
+        "waits; slice demo-000007-g1 is READY and still costs; "
+        "slice demo-000007-g1: UNHEALTHY_MAINTENANCE"
+    )

@@ -95,19 +95,19 @@ def test_the_avoided_task_is_picked_only_if_it_is_the_only_one() -> None:
 @pytest.mark.parametrize("outcome", [SUCCEEDED, FAILED, interrupted(Cause.PREEMPTED)])
 def test_what_is_done_stays_done(outcome: Outcome) -> None:
     done = Counters(done=True, running=1, run_count=2)
-    now = policy.after(done, outcome, entry("a", max_retries=1))
+    now = policy.after(done, outcome, max_retries=1)
     assert (now.done, now.failed, now.running) == (True, False, 0)
 
 
 def test_a_success_after_the_last_failure_makes_it_done() -> None:
     counters = Counters(failed=True, fail_count=1, running=1, run_count=2)
-    now = policy.after(counters, SUCCEEDED, entry("a", max_retries=1, max_jobs=2))
+    now = policy.after(counters, SUCCEEDED, max_retries=1)
     assert now == Counters(done=True, run_count=2)
 
 
 def test_a_plugins_verdict_counts_as_what_it_says() -> None:
     verdict = Outcome(OutcomeKind.FAILED, "plugin:grpc")
-    now = policy.after(Counters(running=1, run_count=1), verdict, entry("a"))
+    now = policy.after(Counters(running=1, run_count=1), verdict, max_retries=3)
     assert now == Counters(fail_count=1, run_count=1)
 
 

@@ -474,3 +474,12 @@ async def test_the_time_of_a_look_is_the_clocks(lab: Lab) -> None:
     assert head is not None
     assert head.written is not None
     assert timedelta() <= lab.clock.now() - head.written <= timedelta(seconds=1)
+
+
+async def test_a_tasks_file_that_became_a_link_is_its_queues_still(lab: Lab) -> None:
+    lab.write("a")
+    queue = await (await lab.service()).open(lab.tasks)
+    other = lab.folder / "other.yaml"
+    lab.tasks.rename(other)
+    lab.tasks.symlink_to(other)
+    assert (await (await lab.service()).open(lab.tasks)).path == queue.path == str(lab.tasks)

@@ -16,6 +16,8 @@ from jobman_core.queue import state_file, v3_state
 from jobman_core.queue.state_file import Head
 from jobman_core.testing.store_contract.scene import NOON, entry
 
+ENDS = ("completed", "failed")
+FAIL = ["failed"]
 HEAD = Head("0f0e-home", 12, NOON, 0.25)
 
 
@@ -118,6 +120,55 @@ def test_no_text_breaks_the_file(name: str) -> None:
     assert list(read(render([task(name)]))["tasks"]) == [name]
 
 
+moments = st.one_of(
+    st.none(), st.integers(0, 10**10).map(lambda seconds: NOON + timedelta(seconds=seconds))
+)
+past_runs = st.builds(
+    PastRun,
+    st.from_regex(r"[0-9]{6}", fullmatch=True),
+    moments,
+    moments,
+    st.sampled_from(["completed", "failed", "interrupted", "stale_cleanup"]),
+)
+
+
+@given(
+    name=st.text(min_size=1),
+    done=st.booleans(),
+    priority=st.booleans(),
+    fails=st.integers(0, 5),
+    more=st.integers(0, 5),
+    runs=st.lists(past_runs, max_size=4),
+)
+def test_what_is_written_is_read_back(  # noqa: PLR0917 - each is one part of the input
+    tmp_path_factory: pytest.TempPathFactory,
+    name: str,
+    done: bool,
+    priority: bool,
+    fails: int,
+    more: int,
+    runs: list[PastRun],
+) -> None:
+    """A state file that was moved to another home says there what it said here."""
+    counters = Counters(
+        done=done,
+        failed=not done and fails >= 3,
+        fail_count=fails,
+        run_count=len(runs) + more,
+        priority=priority,
+    )
+    # v3 called a task done that had used up its attempts.
+    called_done = done and fails >= 3 and [r.status for r in runs if r.status in ENDS][-1:] == FAIL
+    path = tmp_path_factory.getbasetemp() / "back_state.yaml"
+    path.write_text(render([task(name, counters=counters)], {name: runs}), "utf-8")
+    found = v3_state.read(path, {name: 3})
+    assert found is not None
+    expected = attrs.evolve(counters, done=done and not called_done)
+    expected = attrs.evolve(expected, failed=not expected.done and fails >= 3)
+    assert found.counters == {name: expected}
+    assert found.history == ({name: runs} if runs else {})
+
+
 def test_how_new_a_file_is_and_whose_is_read_off_its_head(tmp_path: Path) -> None:
     path = tmp_path / "x_state.yaml"
     assert state_file.read_head(path) is None
@@ -215,7 +266,10 @@ def test_done_by_using_up_its_attempts_is_failed(
         ("tasks: {a: {history: [x]}}", "history entry 'x'"),
         ("tasks: {a: {history: [{job_id: 1, status: odd}]}}", "status 'odd'"),
         ("tasks: {a: {run_count: many}}", "run_count 'many' is no number"),
-        ("tasks: {a: {fail_count: [1]}}", "fail_count ['1'] is no number"),
+        ("tasks: {a: {fail_count: [1]}}", "fail_count (a list) is no number"),
+        ("tasks: {a: {run_count: 9999999999999999999}}", "run_count '9999999999999999999' is no"),
+        ("tasks: {a: {history: [{status: {a: b}}]}}", "status (a map)"),
+        ('tasks: {"a\\u2028b": 3}', r"task a\u2028b: not a map"),
         ("tasks: {a: {history: [{status: failed, started: soon}]}}", "'soon' is no time"),
     ],
 )
@@ -232,13 +286,31 @@ def test_an_empty_file_says_nothing(tmp_path: Path, text: str) -> None:
     assert v3_state.read(tmp_path / "missing", {}) is None
 
 
+#: Seven levels of nine aliases each.
+BOMB = b"b0: &b0 [x, x]\n" + b"".join(
+    b"b%d: &b%d [%s]\n" % (n, n, b", ".join([b"*b%d" % (n - 1)] * 9)) for n in range(1, 7)
+)
+
+
 @pytest.mark.parametrize(
     "content",
     [
-        b"tasks: [", b"\ttasks:", b"[]", b"just text", b"other: 1", b"tasks: text", b"\xff\xfe\x00",
-        b"\x00\x01", b"a: *nowhere", b"[" * 500, b"tasks: {a: {b: c}, ? [x] : y}", b"a: b: c",
+        b"tasks: [",
+        b"\ttasks:",
+        b"[]",
+        b"just text",
+        b"other: 1",
+        b"tasks: text",
+        b"\xff\xfe\x00",
+        b"\x00\x01",
+        b"a: *nowhere",
+        b"[" * 5000,
+        b"tasks: {a: {b: c}, ? [x] : y}",
+        b"a: b: c",
+        BOMB + b"? *b6\n: x",
+        BOMB + b"tasks: *b6",
     ],
-)  # fmt: skip
+)
 def test_a_file_that_is_no_state_file_is_one_clear_error(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x_state.yaml"
     path.write_bytes(content)
@@ -251,6 +323,11 @@ def test_a_file_that_is_no_state_file_is_one_clear_error(tmp_path: Path, content
         assert "\n" not in text
     else:
         assert content.startswith(b"tasks: {a"), "only odd entries are passed over"
+
+
+def test_an_anchor_that_is_used_again_means_its_last_place(tmp_path: Path) -> None:
+    found = old_state(tmp_path, "tasks: {a: {run_count: &n 1, fail_count: &n 2}}\n")
+    assert (found.counters["a"].run_count, found.counters["a"].fail_count) == (1, 2)
 
 
 @settings(deadline=None)

@@ -1,11 +1,13 @@
 """One job on a cloud in memory, with time in the test's hand."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import attrs
+from tests.support.mortal import Mortal
 
 from jobman_core.builtin.sqlite import SqliteStore
 from jobman_core.home import Home
@@ -21,6 +23,8 @@ from jobman_core.run.context import JobContext
 from jobman_core.run.controller import Controller
 from jobman_core.run.journal import Journal
 from jobman_core.run.lease import Tenure, Terms
+from jobman_core.run.scribe import Scribe
+from jobman_core.run.wind_down import wind_down
 from jobman_core.testing.fakes import FakeClock, FakeCloud, FakeFleet
 
 _T = TypeVar("_T")
@@ -40,12 +44,15 @@ class Scene:
         self.plugins = Plugins()
         self.tasks: tuple[TaskSpec, ...] = ()
         self.environment: Any = None
+        self.storages: tuple[Any, ...] = ()
+        self.set_up = True
         self.queue_file = (root / "tasks.yaml").resolve()
         here = SliceRequest("fake", "v4-8", "here")
         self.spec = attrs.evolve(
             JobSpec("job_1", "job-1", CommandMode("echo hello\nsleep"), (here,)), **spec
         )
         self.said: list[str] = []
+        self.scribe = Scribe()
         self.driving: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -64,6 +71,7 @@ class Scene:
 
     async def __aexit__(self, *_: object) -> None:
         await self.crash()
+        await self.scribe.aclose()
         await self.store.aclose()
 
     def _read(self, path: Path) -> QueueDefinition:
@@ -71,35 +79,55 @@ class Scene:
 
         return QueueDefinition(self.tasks, hashlib.sha256(path.read_bytes()).hexdigest())
 
-    def start(self) -> None:
-        """Start a controller."""
-        self.driving = asyncio.create_task(self._drive())
+    def start(self, mortal: Mortal | None = None) -> None:
+        """Start a controller; a mortal one has its own way to store, cloud and hosts."""
+        self.driving = asyncio.create_task(self._drive(mortal))
 
-    async def _drive(self) -> None:
-        async with Tenure(self.store, self.clock, Terms()) as tenure:
-            record = await self.store.record(self.job)
+    def bring_back(self, mortal: Mortal | None = None) -> None:
+        """Do what ``resume --all`` does for a job without a controller."""
+        self.driving = asyncio.create_task(self._drive(mortal, back=True))
+
+    async def _drive(self, mortal: Mortal | None, *, back: bool = False) -> None:
+        async with self.acting(mortal) as ctx:
+            record = await ctx.record()
+            if back and (record.job.ending or record.job.desired is not Desired.RUNNING):
+                await wind_down(ctx)
+            else:
+                await Controller(ctx, record).drive()
+
+    @contextlib.asynccontextmanager
+    async def acting(self, mortal: Mortal | None = None) -> AsyncIterator[JobContext]:
+        """Hold the job's lease for the length of a block."""
+        store = mortal.store(self.store) if mortal else self.store
+        async with Tenure(store, self.clock, Terms()) as tenure:
+            record = await store.record(self.job)
             async with tenure.lease(record) as lease:
-                journal = Journal(self.home.logs("ada", self.job), self.clock, self.said.append)
-                ctx = JobContext(
+                logs = self.home.logs("ada", self.job)
+                yield JobContext(
                     job=record.job,
                     spec=self.spec,
                     lease=lease,
                     tenure=tenure,
-                    store=self.store,
-                    cloud=self.cloud,
+                    store=store,
+                    cloud=mortal.cloud(self.cloud) if mortal else self.cloud,
                     home=self.home,
                     clock=self.clock,
-                    journal=journal,
+                    journal=Journal(logs, self.clock, self.scribe, self.said.append),
+                    scribe=self.scribe,
                     plugins=self.plugins,
-                    queues=self.queues,
+                    queues=QueueService(store, self.home, self.clock, self._read),
                     environment=self.environment,
+                    storages=self.storages,
+                    set_up=self.set_up,
                 )
-                await Controller(ctx, record).drive()
 
     async def crash(self) -> None:
         """Let the controller be gone from one moment to the next."""
         if self.driving is not None:
-            self.driving.cancel()
+            while not self.driving.done():
+                # A crash cannot be put off, wherever it strikes.
+                self.driving.cancel()
+                await asyncio.wait([self.driving], timeout=1)
             await asyncio.gather(self.driving, return_exceptions=True)
             self.driving = None
 
@@ -138,6 +166,17 @@ class Scene:
             (a.outcome.kind.value, a.outcome.cause) if a.outcome else ("live", "")
             for a in await self.attempts()
         ]
+
+    async def first_end(self) -> tuple[str, str]:
+        """Give kind and cause of the first attempt's end once it is on record, in no more time.
+
+        The store's thread works in real time; the clock stands still for it.
+        """
+        for _ in range(5000):
+            if (end := (await self.outcomes())[0]) != ("live", ""):
+                return end
+            await asyncio.sleep(0.001)
+        raise AssertionError("in vain:\n" + "\n".join(self.said))
 
     async def kinds(self) -> list[str]:
         """Give what happened to the slices."""

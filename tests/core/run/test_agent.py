@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
 
@@ -261,7 +261,9 @@ async def test_an_end_without_proof_does_not_read_as_ended(
     await heard_until(runner, ONE, lambda report: report.size > 0)
     # An order to end it was cut short right after the tombstone.
     (host.home / ".jobman/attempts" / ONE.token / "final").write_text("ENDED -\n")
-    assert await states(runner, ONE) == {0: HostState.RUNNING}
+    assert await states(runner, ONE) == {0: HostState.ENDING}
+    with pytest.raises(CommandFailedError, match="was ended on order"):
+        await runner.launch(ONE, plan("true"))
     assert (await runner.end(ONE, grace=0.2))[0].confirmed
     assert await states(runner, ONE) == {0: HostState.ENDED}
 
@@ -307,11 +309,41 @@ async def test_a_launch_and_an_end_at_the_same_moment_leave_nothing(
 async def test_a_full_disk_is_told_in_words_and_leaves_no_attempt(
     host: BadLinkHost, runner: AgentRunner
 ) -> None:
-    await runner.poll(ONE)
-    (host.home / ".jobman/epoch.new").symlink_to("/dev/full")
+    folder = host.home / ".jobman/attempts" / ONE.token
+    folder.mkdir(parents=True)
+    (folder / "script").symlink_to("/dev/full")
     with pytest.raises(CommandFailedError, match="is the disk of the host full"):
         await runner.launch(ONE, plan("echo no"))
     assert await states(runner, ONE) == {0: HostState.NONE}
+
+
+@pytest.fixture
+def small_disk(host: BadLinkHost) -> Iterator[Path]:
+    """Give the home of the host, which is a disk of half a megabyte."""
+    host.home.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(host.home)], check=True)
+    yield host.home
+    subprocess.run(["umount", str(host.home)], check=True)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("then", "state"), [("exit 7", HostState.DONE), (NEVER_ENDS, HostState.ENDED)]
+)
+async def test_f34_on_a_disk_that_a_program_has_filled_its_end_is_known_and_can_be_ordered(
+    runner: AgentRunner, small_disk: Path, then: str, state: HostState
+) -> None:
+    full = small_disk / "full"
+    fill = "cat /dev/zero > more 2> /dev/null || cat /dev/zero 2> /dev/null || touch full"
+    await runner.launch(ONE, plan(f"{fill}; {then}"))
+    while not full.exists():
+        await asyncio.sleep(0.05)
+    if state is HostState.DONE:
+        await heard_until(runner, ONE, lambda report: report.state is state)
+    # Another controller than the one that launched it, so that its epoch is new there.
+    newer = attrs.evolve(ONE, epoch=100)
+    assert (await runner.end(newer, grace=0.2))[0].confirmed
+    assert await states(runner, newer) == {0: state}
 
 
 async def test_a_launch_whose_content_was_cut_off_starts_nothing(

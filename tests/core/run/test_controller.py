@@ -95,7 +95,12 @@ async def test_a_slice_about_to_be_lost_is_asked_to_end_its_program(tmp_path: Pa
         fleet, token = await scene.until_running()
         scene.cloud.force("job-1-g1", SlicePhase.LOSING, "SUSPENDING")
         await scene.until(lambda: fleet.program(token, 0).state.value == "ENDED")
+        await scene.pass_time(300)
+        # Nothing is forced on what goes by itself.
+        assert scene.cloud.calls == ["create job-1-g1"]
+        scene.cloud.force("job-1-g1", SlicePhase.LOST, "SUSPENDED")
         await scene.until(lambda: "job-1-g2" in scene.cloud.slices)
+        assert scene.cloud.calls[1] == "delete job-1-g1"
         assert (await scene.outcomes())[0] == ("interrupted", "preempted")
 
 
@@ -120,7 +125,10 @@ async def test_one_host_that_is_silent_for_a_while_is_waited_for(tmp_path: Path)
         fleet.silence(2)
         await scene.pass_time(500)
         assert await scene.outcomes() == [("live", "")]
+        assert (await scene.record()).job.step_reason.startswith("host 2 does not answer")
         fleet.speak(2)
+        await scene.pass_time(120)
+        assert (await scene.record()).job.step_reason == ""
         for host in range(4):
             fleet.finish(token, host, 0)
         await scene.over()
@@ -641,3 +649,28 @@ async def test_an_environment_that_cannot_be_made_ends_the_job_and_names_host_an
         assert job.ending.kind is EndingKind.FAILED
         for part in ("host 0", "sh", "3", "no such python"):
             assert part in job.ending.reason
+
+
+async def test_a_task_that_is_removed_while_it_runs_finishes_and_the_worker_goes_on(
+    tmp_path: Path,
+) -> None:
+    async with Scene(tmp_path, work=QueueMode("", idle_timeout=30.0)) as scene:
+        scene.tasks = (TaskSpec("old", "sleep", "v4-8"),)
+        scene.queue_file.write_text("with a task")
+        await scene.queues.refresh(scene.queue_file)
+        scene.start()
+        await scene.until(lambda: any("runs old" in line for line in scene.said))
+        scene.tasks = (TaskSpec("new", "echo new", "v4-8"),)
+        scene.queue_file.write_text("with another task")
+        queue = await scene.queues.refresh(scene.queue_file)
+        (token,) = [a.token for a in (await scene.record()).attempts]
+        fleet = scene.fleet()
+        assert fleet
+        fleet.finish(token, 0, 0)
+        await scene.over()
+        ended = await scene.store.attempts(job=scene.job)
+        assert [(a.task, a.outcome and a.outcome.kind) for a in ended] == [
+            ("old", "succeeded"),
+            ("new", "succeeded"),
+        ]
+        assert [task.id for task in await scene.store.tasks(queue.path)] == ["new"]

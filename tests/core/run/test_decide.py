@@ -1,10 +1,13 @@
 """What hosts' records add up to, and what follows from it."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from jobman_core.models.job import EndingKind, Loop
 from jobman_core.models.outcome import Cause, Outcome, OutcomeKind, interrupted
-from jobman_core.run.decide import back_off, decide, judge
+from jobman_core.models.slice import GONE, Slice, SliceIdentity, SliceRequest
+from jobman_core.run.decide import back_off, by_loss, decide, judge
 
 SUCCESS = Outcome(OutcomeKind.SUCCEEDED, Cause.EXITED)
 FAILURE = Outcome(OutcomeKind.FAILED, Cause.EXITED, (), "exit 1 on host 0")
@@ -77,3 +80,24 @@ def test_a_failure_is_followed_by_longer_and_longer_waits_up_to_a_minute() -> No
 def test_an_interruption_is_followed_by_the_next_attempt_at_once() -> None:
     again = decide(interrupted(Cause.PREEMPTED), Loop.RECOVER, restarts=0, max_restarts=3)
     assert again.delay == 0.0
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state", "cause"),
+    [
+        (None, "PREEMPTED", Cause.PREEMPTED),
+        (FAILURE, "PREEMPTED", Cause.PREEMPTED),
+        (FAILURE, GONE, Cause.SLICE_GONE),
+        # Whoever comes after a controller that was killed does not know better yet.
+        (interrupted(Cause.PREEMPTED), GONE, Cause.SLICE_GONE),
+        (interrupted(Cause.STOPPED), GONE, Cause.STOPPED),
+        (SUCCESS, GONE, Cause.EXITED),
+    ],
+)
+def test_what_ends_with_its_slice_is_lost_in_the_way_of_the_slice(
+    outcome: Outcome | None, state: str, cause: Cause
+) -> None:
+    request = SliceRequest("local", "v4-8", "here")
+    identity = SliceIdentity("demo-g1", "here", "h", "ada", "000001", 1)
+    at = datetime(2026, 1, 2, tzinfo=UTC)
+    assert by_loss(outcome, Slice("000001", 1, request, identity, at, state)).cause == cause

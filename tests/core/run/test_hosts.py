@@ -8,7 +8,7 @@ import pytest
 from jobman_core.command import Command
 from jobman_core.errors import CommandFailedError, HostUnreachableError
 from jobman_core.interfaces.host import Host
-from jobman_core.run.hosts import on_all, on_each, run_on_all
+from jobman_core.run.hosts import on_all, on_each
 from jobman_core.testing.fakes import FakeHost
 
 
@@ -30,17 +30,18 @@ async def test_all_hosts_work_at_the_same_time(hosts: list[FakeHost]) -> None:
 async def test_the_first_error_names_its_host_and_counts_the_others(
     hosts: list[FakeHost],
 ) -> None:
-    script = 'case $HOME in */1|*/3) echo "no space left" >&2; exit 7;; esac'
-    command = Command(("sh", "-c", script))
-    said = r"host 1: the test ended with 7: no space left \(failed too: host 3\)"
-    with pytest.raises(CommandFailedError, match=said):
-        await run_on_all(hosts, command, limit=20, what="the test")
+    async def refuse(host: Host) -> None:
+        if host.index in (1, 3):
+            raise CommandFailedError("no space left")
+
+    with pytest.raises(CommandFailedError, match=r"host 1: no space left \(failed too: host 3\)"):
+        await on_all(hosts, refuse)
 
 
 async def test_an_error_stays_of_its_own_kind(hosts: list[FakeHost]) -> None:
     hosts[2].away = "no route"
     with pytest.raises(HostUnreachableError, match=r"^host 2 cannot be reached: no route$"):
-        await run_on_all(hosts, Command(("true",)), limit=20, what="the test")
+        await on_all(hosts, lambda host: host.run(Command(("true",)), limit=20))
 
 
 async def test_what_came_of_it_is_known_of_each(hosts: list[FakeHost]) -> None:

@@ -49,6 +49,35 @@ async def test_a_failure_beside_a_silent_host_waits_for_what_the_cloud_says(tmp_
         assert (await scene.outcomes())[0] == ("interrupted", "preempted")
 
 
+async def test_hosts_that_hang_do_not_hold_up_the_end_once_the_cloud_says_that_they_are_gone(
+    tmp_path: Path,
+) -> None:
+    async with Scene(tmp_path, **loop()) as scene:
+        scene.start()
+        fleet, _ = await scene.until_running()
+        fleet.hung.add(0)
+        scene.cloud.force("job-1-g1", SlicePhase.LOSING, "SUSPENDING")
+        await scene.pass_time(20)
+        assert await scene.outcomes() == [("live", "")]
+        scene.cloud.force("job-1-g1", SlicePhase.LOST, "SUSPENDED")
+        await scene.pass_time(4)
+        assert (await scene.outcomes())[0] == ("interrupted", "preempted")
+
+
+async def test_a_loss_that_the_cloud_tells_of_a_moment_after_its_hosts_fell_silent_is_seen_soon(
+    tmp_path: Path,
+) -> None:
+    async with Scene(tmp_path, **loop()) as scene:
+        scene.start()
+        fleet, _ = await scene.until_running()
+        fleet.silence(0)
+        await scene.pass_time(1)
+        assert await scene.outcomes() == [("live", "")]
+        scene.cloud.force("job-1-g1", SlicePhase.LOST, "PREEMPTED")
+        await scene.pass_time(2)
+        assert await scene.first_end() == ("interrupted", "preempted")
+
+
 async def test_a_failure_on_a_slice_that_stands_stays_one(tmp_path: Path) -> None:
     async with Scene(tmp_path, candidates=(WIDE,)) as scene:
         scene.start()
@@ -70,6 +99,24 @@ async def test_a_host_that_has_lost_all_trace_of_a_program_proves_nothing(tmp_pa
         await scene.until(lambda: "job-1-g2" in scene.cloud.slices)
         assert scene.cloud.calls[:2] == ["create job-1-g1", "delete job-1-g1"]
         assert (await scene.outcomes())[0][0] == "interrupted"
+
+
+@pytest.mark.parametrize("others", [HostState.RUNNING, HostState.NONE])
+async def test_an_attempt_that_was_ended_on_one_host_is_ended_on_all_and_is_no_failure(
+    tmp_path: Path, others: HostState
+) -> None:
+    async with Scene(tmp_path, **loop(candidates=(WIDE,))) as scene:
+        scene.start()
+        fleet, token = await scene.until_running()
+        # Its controller dies after the first host has confirmed.
+        await scene.crash()
+        for host in range(4):
+            fleet.programs[token, host].state = others if host else HostState.ENDED
+        scene.start()
+        again = await scene.until(lambda: t if (t := scene.running()) != token else None)
+        assert {fleet.program(token, host).state for host in range(4)} == {HostState.ENDED}
+        assert again != token
+        assert await scene.outcomes() == [("interrupted", "stopped"), ("live", "")]
 
 
 async def test_a_delete_needs_no_word_of_hosts_that_are_silent(tmp_path: Path) -> None:

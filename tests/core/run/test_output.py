@@ -1,11 +1,18 @@
 """The local copy of what a host says: no gap, no repeat, whoever goes on with it."""
 
+import contextlib
+import os
+import resource
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import pytest
 
 from jobman_core.run.output import OutputFile
 
 
 def test_a_copy_goes_on_where_the_last_controller_left_it(tmp_path: Path) -> None:
+    (tmp_path / ".jobman").mkdir()
     path = tmp_path / "logs" / "out.log"
     OutputFile(path).write(0, b"one\n")
     again = OutputFile(path)
@@ -43,3 +50,117 @@ def test_a_disk_that_is_full_stops_the_copy_and_says_so_but_raises_nothing() -> 
     copy.write(0, b"more than the disk has")
     assert copy.stuck is not None
     assert "No space left" in copy.stuck
+
+
+def test_a_copy_below_a_home_that_is_not_there_waits_for_it(tmp_path: Path) -> None:
+    home = tmp_path / "jobs"
+    copy = OutputFile(home / "ada" / "out.log")
+    copy.write(0, b"one\n")
+    assert copy.stuck is not None
+    assert "put its folder back" in copy.stuck
+    assert not home.exists()
+    (home / ".jobman").mkdir(parents=True)
+    copy.write(0, b"one\n")
+    assert copy.stuck is None
+    assert copy.path.read_bytes() == b"one\n"
+
+
+def test_a_copy_that_was_removed_is_begun_anew(tmp_path: Path) -> None:
+    copy = OutputFile(tmp_path / "out.log")
+    copy.write(0, b"one\n")
+    copy.path.unlink()
+    copy.write(4, b"two\n")
+    assert copy.stuck is not None
+    assert "copies the output anew" in copy.stuck
+    assert copy.offset == 0
+    copy.write(0, b"one\ntwo\n")
+    assert copy.stuck is None
+    assert copy.tail == copy.path.read_bytes() == b"one\ntwo\n"
+
+
+def _file_for_folder(path: Path) -> Path:
+    path.parent.write_text("in the way")
+    return path.parent
+
+
+def _folder_for_file(path: Path) -> Path:
+    path.mkdir(parents=True)
+    return path
+
+
+def _link_to_itself(path: Path) -> Path:
+    path.parent.symlink_to(path.parent)
+    return path.parent
+
+
+@pytest.mark.parametrize("hinder", [_file_for_folder, _folder_for_file, _link_to_itself])
+@pytest.mark.parametrize("opened", ["before", "meanwhile"])
+def test_a_copy_waits_until_what_lies_in_its_way_is_gone(
+    tmp_path: Path, hinder: Callable[[Path], Path], opened: str
+) -> None:
+    (tmp_path / ".jobman").mkdir()
+    path = tmp_path / "task/out.log"
+    copy = OutputFile(path) if opened == "before" else None
+    hindrance = hinder(path)
+    copy = copy or OutputFile(path)
+    copy.write(0, b"one\n")
+    assert copy.stuck is not None
+    assert str(path) in copy.stuck
+    assert copy.offset == 0
+    hindrance.rename(tmp_path / "moved away")
+    copy.write(0, b"one\n")
+    assert copy.stuck is None
+    assert copy.tail == path.read_bytes() == b"one\n"
+
+
+def test_a_copy_waits_for_a_process_that_has_too_many_files_open(tmp_path: Path) -> None:
+    path = tmp_path / "out.log"
+    OutputFile(path).write(0, b"one\n")
+    with _no_file_more():
+        copy = OutputFile(path)
+        copy.write(0, b"one\ntwo\n")
+    assert copy.stuck is not None
+    assert "let more files be open" in copy.stuck
+    copy.write(0, b"one\ntwo\n")
+    assert copy.stuck is None
+    assert copy.tail == path.read_bytes() == b"one\ntwo\n"
+
+
+@contextlib.contextmanager
+def _no_file_more() -> Iterator[None]:
+    """Let the process open no file more, for the length of a block."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with Path(os.devnull).open("rb") as file:
+        lowest = file.fileno()
+    # Every number below is taken.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_copy_that_could_not_be_opened_works_again_though_nothing_new_is_said(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "out.log"
+    path.mkdir()
+    copy = OutputFile(path)
+    assert copy.stuck is not None
+    path.rmdir()
+    copy.write(0, b"")
+    assert copy.stuck is None
+
+
+def test_output_that_is_written_at_the_second_try_is_in_the_tail_once(tmp_path: Path) -> None:
+    path = tmp_path / "out.log"
+    copy = OutputFile(path)
+    copy.write(0, b"one\n")
+    path.rename(tmp_path / "kept")
+    path.mkdir()
+    copy.write(4, b"two\n")
+    assert copy.stuck is not None
+    path.rmdir()
+    (tmp_path / "kept").rename(path)
+    copy.write(4, b"two\n")
+    assert copy.tail == path.read_bytes() == b"one\ntwo\n"

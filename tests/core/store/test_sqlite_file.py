@@ -4,18 +4,21 @@
 
 import asyncio
 import fcntl
+import os
 import sqlite3
 import stat
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
+from tests.support.commits import commit_modes
 
 from jobman_core.builtin.sqlite import SqliteStore
 from jobman_core.builtin.sqlite.database import Database, Tx
 from jobman_core.builtin.sqlite.mounts import is_network
-from jobman_core.builtin.sqlite.schema import Step
-from jobman_core.errors import HeldError, JobmanError, StoreError
+from jobman_core.builtin.sqlite.schema import STEPS, Step
+from jobman_core.errors import HeldError, JobmanError, NotYoursError, StoreError
 from jobman_core.home import Home
 from jobman_core.interfaces.backend import Context
 from jobman_core.interfaces.store import Note
@@ -143,8 +146,8 @@ async def test_a_newer_schema_is_refused_in_one_line(
     await (await opened()).aclose()
     ask(database, "PRAGMA user_version = 7")
     assert await refused(home) == (
-        "the database of this home was made by a newer jobman (schema 7, this one knows 1): "
-        "upgrade jobman"
+        "the database of this home was made by a newer jobman "
+        f"(schema 7, this one knows {len(STEPS)}): upgrade jobman"
     )
 
 
@@ -202,6 +205,26 @@ async def test_a_file_that_is_no_database_is_refused_with_a_remedy(
     assert str(database) in text
     assert "damaged: put a copy of it back" in text
     assert database.read_bytes() == content
+
+
+@pytest.mark.root
+async def test_another_persons_home_is_refused_with_the_name_of_whose_it_is() -> None:
+    # Not in pytest's own folder, which nobody else may enter.
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        home.chmod(0o755)
+        # As it is made with a home.
+        (home / "jobs").mkdir()
+        store = make(home)
+        await store.open()
+        await store.aclose()
+        os.seteuid(65534)
+        try:
+            said = await refused(home, NotYoursError)
+        finally:
+            os.seteuid(0)
+    assert f"the home {home} is root's, and a home is one person's" in said
+    assert "--home or JOBMAN_HOME" in said
 
 
 async def test_a_damaged_database_is_an_error_with_a_remedy(opened: Opener, database: Path) -> None:
@@ -270,7 +293,7 @@ async def test_a_writer_that_hangs_is_named_as_such(opened: Opener, database: Pa
     store = await opened()
     with database.with_name("jobman.db.lock").open("ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(StoreError, match=r"another process hangs while it writes, `fuser"):
+        with pytest.raises(StoreError, match=r"another process hangs while it writes.*`fuser -v "):
             await store.add_event(NOTE)
         # Who only reads is held up by no writer.
         assert list(await store.events()) == []
@@ -358,20 +381,23 @@ async def test_outcomes_are_synced_and_beats_and_steps_are_not(
     store._db._connection.set_trace_callback(seen.append)
 
     def commits() -> list[str]:
-        """Give how each transaction that wrote was synced, and forget them."""
-        modes = [s.rpartition(" ")[2] for s in seen if s.startswith("PRAGMA synchronous")]
-        assert sum(s == "COMMIT" for s in seen) == len(modes)
-        seen.clear()
+        """Give how each transaction was synced, and forget them."""
+        modes = commit_modes(seen, "EXTRA")
+        # What the next ones start with.
+        seen[:] = [s for s in seen if s.startswith("PRAGMA synchronous")][-1:]
         return modes
 
     claim = await scene.must_claim(lease)
     await scene.end(lease, claim, SUCCEEDED)
     # One fsync each, in WAL: a claim and its release are two.
-    assert commits() == ["FULL", "FULL"]
+    assert commits() == ["EXTRA", "EXTRA"]
     await store.beat(lease.controller, 1.0)
     assert commits() == ["NORMAL"]
     await store.draft_job(draft())
-    assert commits() == ["FULL"]
+    assert commits() == ["EXTRA"]
+    assert await scene.claim(lease) is None
+    commits()
+    # Who found nothing looks first from then on, and takes nobody's turn to write.
     assert await scene.claim(lease) is None
     assert commits() == []
 

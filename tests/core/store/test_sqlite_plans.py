@@ -17,7 +17,7 @@ from jobman_core.testing.store_contract.scene import FAILED, QUEUE, Scene, entry
 #: Indexes that hold only what is live: going through one of them is going through that alone.
 LIVE = {"attempts_live", "attempts_live_task", "slices_held"}
 #: Tables that are as long as what is shown of them.
-SHORT = {"queues", "jobs", "j", "leases", "l"}
+SHORT = {"queues", "jobs", "j", "leases", "l", "zones"}
 
 QUERIES = {
     name: sql
@@ -96,6 +96,8 @@ async def test_a_claim_and_its_release_take_as_many_statements_for_many_tasks_as
 ) -> None:
     scene = Scene(store)
     lease = await scene.worker(queue=QUEUE)
+    await scene.define(entry("first"))
+    await scene.run(lease, FAILED)
     counts = []
     for tasks in (3, 300):
         await scene.define(*(entry(f"t{n}") for n in range(tasks)))

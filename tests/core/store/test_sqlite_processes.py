@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from jobman_core.builtin.sqlite import SqliteStore
 from jobman_core.interfaces.backend import Context
 from jobman_core.testing.fakes import FakeClock
+from jobman_core.testing.store_contract.scene import QUEUE, Scene, entry
 
 CREATE = """
 import asyncio, sys
@@ -31,6 +33,61 @@ async def main():
 
 asyncio.run(main())
 """
+
+
+WORK = """
+import asyncio, sys
+from pathlib import Path
+from jobman_core.builtin.sqlite import SqliteStore
+from jobman_core.clock import SystemClock
+from jobman_core.interfaces.backend import Context
+from jobman_core.testing.store_contract.scene import QUEUE, SUCCEEDED, Scene
+
+async def main():
+    store = SqliteStore(Context(Path(sys.argv[1]), "", SystemClock()))
+    sys.stdin.readline()
+    await store.open()
+    scene = Scene(store)
+    lease = await scene.worker(queue=QUEUE)
+    while claim := await scene.claim(lease):
+        await scene.end(lease, claim, SUCCEEDED)
+        print(claim.task.id)
+    await store.aclose()
+
+asyncio.run(main())
+"""
+
+#: What makes a disk of 10 ms a sync out of any.
+SLOW_DISK = (
+    *("strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync"),
+    *("-e", "inject=fsync,fdatasync:delay_exit=10000"),
+)
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    ("processes", "tasks", "under"), [(24, 150, ()), (12, 60, SLOW_DISK)], ids=["fast", "slow"]
+)
+async def test_many_processes_that_work_on_one_queue_do_each_task_once(
+    tmp_path: Path, processes: int, tasks: int, under: Sequence[str]
+) -> None:
+    store = SqliteStore(Context(tmp_path, "", FakeClock()))
+    await store.open()
+    scene = Scene(store)
+    await scene.define(*(entry(f"t{n:03d}") for n in range(tasks)))
+    argv = (*under, sys.executable, "-c", WORK, str(tmp_path))
+    pipe = asyncio.subprocess.PIPE
+    workers = [
+        await asyncio.create_subprocess_exec(*argv, stdin=pipe, stdout=pipe, stderr=pipe)
+        for _ in range(processes)
+    ]
+    results = await asyncio.gather(*(worker.communicate(b"go\n") for worker in workers))
+    assert [err for _, err in results if err] == []
+    done = [task for out, _ in results for task in out.decode().split()]
+    assert sorted(done) == [f"t{n:03d}" for n in range(tasks)]
+    found = [task.counters for task in await store.tasks(QUEUE)]
+    assert {(c.done, c.run_count, c.running) for c in found} == {(True, 1, 0)}
+    await store.aclose()
 
 
 @pytest.mark.e2e

@@ -50,7 +50,7 @@ class Server:
         """Give the arguments of tmux for this server; the user's tmux.conf is not read."""
         return ("-u", "-f", os.devnull, "-L", self.label, *arguments)
 
-    async def new_session(self, name: str, argv: tuple[str, ...]) -> None:
+    async def open(self, name: str, argv: tuple[str, ...]) -> None:
         """Start a session that nobody looks at yet; tmux says nothing about what becomes of it.
 
         Raises:
@@ -66,7 +66,7 @@ class Server:
         if answer.code:
             raise self._refused("start", name, answer)
 
-    async def has_session(self, name: str) -> bool:
+    async def has(self, name: str) -> bool:
         """Tell whether there is a session of exactly this name.
 
         Raises:
@@ -74,7 +74,7 @@ class Server:
         """
         return self._judge(await self._call("has-session", "-t", f"={name}"), "look for", name)
 
-    async def pane_pids(self, name: str) -> list[int]:
+    async def pids(self, name: str) -> list[int]:
         """Give the processes that a session's panes were started with; none if it is not there."""
         # The colon makes it a session's name where tmux expects a window's.
         answer = await self._call("list-panes", "-s", "-t", f"={name}:", "-F", "#{pane_pid}")
@@ -82,7 +82,7 @@ class Server:
             return []
         return [int(line) for line in answer.out.split()]
 
-    async def kill_session(self, name: str) -> None:
+    async def close(self, name: str) -> None:
         """End a session; one that is not there is no error.
 
         Raises:

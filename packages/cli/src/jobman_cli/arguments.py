@@ -1,14 +1,11 @@
 """Arguments and options that several commands take."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from jobman_cli import completion
-
-if TYPE_CHECKING:
-    from jobman_cli.front import Front
 
 Job = Annotated[
     str,
@@ -38,18 +35,24 @@ JobsOrNone = Annotated[
     ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Reload = Annotated[
+    bool,
+    typer.Option(
+        "--reload", help="Take in the file that the job was created from, as it stands now."
+    ),
+]
 Force = Annotated[
     bool,
     typer.Option(
         "--force",
-        help="Set the slice up again, also what is done already (in this version no difference).",
+        help="Prepare the hosts again: also what is done there already.",
     ),
 ]
 ForcePrefix = Annotated[
     bool,
     typer.Option(
         "--force-prefix",
-        help="Run the prefix scripts again, done or not (in this version no difference).",
+        help="Run the prefix scripts again, also where they ran already.",
     ),
 ]
 TasksFile = Annotated[
@@ -60,18 +63,3 @@ TasksFile = Annotated[
         show_default=False,
     ),
 ]
-
-
-def note_force(front: "Front", *, force: bool, force_prefix: bool) -> None:
-    """Say that these options make no difference, where they are given."""
-    given = [
-        name
-        for name, is_given in (("--force", force), ("--force-prefix", force_prefix))
-        if is_given
-    ]
-    if given:
-        verb = "makes" if len(given) == 1 else "make"
-        front.note(
-            f"{' and '.join(given)} {verb} no difference in this version: nothing on the hosts is "
-            f"marked as prepared"
-        )

@@ -11,7 +11,15 @@ if TYPE_CHECKING:
     from jobman_core.models.listing import JobView
     from jobman_core.models.slice import Slice
     from jobman_core.models.task import Task
-    from jobman_core.models.view import Created, Done, JobDetail, Plan, QueueView, TaskDetail
+    from jobman_core.models.view import (
+        Created,
+        Done,
+        Finding,
+        JobDetail,
+        Plan,
+        QueueView,
+        TaskDetail,
+    )
 
 Document = dict[str, Any]
 
@@ -108,6 +116,7 @@ def slice_(found: "Slice") -> Document:
         "zone": found.request.zone,
         "pricing": found.request.pricing,
         "state": found.state,
+        "detail": found.detail or None,
         "requested": time(found.requested_at),
         "ready": time(found.ready_at),
         "lost": time(found.lost_at),
@@ -188,6 +197,19 @@ def done(found: "Done") -> Document:
         "id": found.id,
         "status": str(found.status) if found.status else None,
         "error": str(found.error) if found.error else None,
+    }
+
+
+def finding(found: "Finding") -> Document:
+    """Give what is wrong on a host."""
+    return {
+        "host": found.host,
+        "name": found.name,
+        "problem": found.problem,
+        "remedy": found.remedy or None,
+        "mendable": found.mendable,
+        "fixed": found.fixed,
+        "why": found.why or None,
     }
 
 

@@ -2,9 +2,10 @@
 
 import contextlib
 import gc
+import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TextIO, TypeVar
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from jobman_core.app import App
 
 _T = TypeVar("_T")
+
+#: Makes this process another program, as ``os.execvpe`` does.
+Become = Callable[[str, list[str], Mapping[str, str]], object]
 
 
 class OpenApp(Protocol):
@@ -47,12 +51,14 @@ class Front:
         env: Mapping[str, str],
         open_app: OpenApp = open_core,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        become: Become = os.execvpe,
     ) -> None:
         self.stdin = stdin
         self.stdout = stdout
         self.stderr = stderr
         self.env = env
         self._now = now
+        self._become = become
         #: That times are shown in; None: the machine's.
         self._zone: str | None = None
         self._open_app = open_app
@@ -91,10 +97,11 @@ class Front:
             print(line, file=self.stdout)
 
     def document(self, value: object) -> None:
-        """Print the one JSON document."""
+        """Print the one JSON document; for a person's eyes, or fast."""
         import json
 
-        print(json.dumps(value, indent=2), file=self.stdout)
+        indent = 2 if self.stdout.isatty() else None
+        print(json.dumps(value, indent=indent), file=self.stdout)
 
     def note(self, *lines: str) -> None:
         """Tell something beside the result, unless nobody wants to know."""
@@ -162,6 +169,25 @@ class Front:
         msg = f"the home {home} {wrong}: check {how}, or let `jobman create` make a home there"
         raise NotFoundError(msg)
 
+    def become(self, argv: Sequence[str], env: Mapping[str, str] | None = None) -> None:
+        """Be another program from here on.
+
+        Args:
+            argv: its command; no shell reads it.
+            env: its whole environment; None: this one's.
+
+        Raises:
+            CommandFailedError: there is no such program.
+        """
+        self.stdout.flush()
+        try:
+            self._become(argv[0], [*argv], self.env if env is None else env)
+        except FileNotFoundError as error:
+            from jobman_core.errors import CommandFailedError
+
+            msg = f"this machine has no program {argv[0]!r}: install it"
+            raise CommandFailedError(msg) from error
+
     def now(self) -> datetime:
         """Give the time, in the zone that people of this home read it in."""
         if self._zone is None:
@@ -197,6 +223,8 @@ class Front:
                 try:
                     return await body(app)
                 finally:
+                    for warning in app.warnings:
+                        self.warn(warning)
                     if app.made and home is None:
                         self.note(f"made {output.clean(str(app.home))} a home of jobman")
 
@@ -271,8 +299,6 @@ def system_front() -> Front:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    import os
-
     # Whoever starts a program with a stream closed wants to hear nothing of it.
     null = os.devnull
     return Front(

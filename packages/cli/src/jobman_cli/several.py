@@ -1,7 +1,8 @@
 """Commands on several jobs: all that can be done is done, and each failure is told."""
 
+import contextlib
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import typer
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from jobman_core.models.view import Done
 
     Act = Callable[[App, str], Awaitable[Done]]
+    Losses = Callable[[App, str], Awaitable[Sequence[str]]]
+
+_T = TypeVar("_T")
 
 #: So many at a time: a slow cloud must not make the last of many wait for all others.
 _AT_ONCE: Final = 16
@@ -27,6 +31,7 @@ def on_each(
     doing: str,
     *,
     question: Callable[[str], str] | None = None,
+    losses: "Losses | None" = None,
     report: bool | None = None,
 ) -> None:
     """Do something with each job, tell how it went, and end with the code of the first failure.
@@ -35,8 +40,10 @@ def on_each(
         front: where the words go.
         jobs: ids, or the last digits of them.
         act: what to do with one, by its full id.
-        doing: what to call that while it takes time, like ``stopping``.
+        doing: what to call that while it takes time, like ``deleting``.
         question: makes the question that must be answered with yes first, of what the jobs are.
+        losses: gives what is lost with that of one job, by its full id; there is a question only
+            if anything is. Where nobody can be asked, ``act`` has to refuse.
         report: whether ``--json`` prints its document even if nothing could be done; by
             default when there are several jobs.
 
@@ -49,6 +56,10 @@ def on_each(
         if question is not None:
             real = [name for name, fault in work.items() if fault is None]
             if real and not front.ask(question(await _describe(app, real))):
+                return None
+        if losses is not None and front.stdin.isatty():
+            lost = await _lost(app, [job for job, fault in work.items() if fault is None], losses)
+            if lost and not front.ask(f"{'; '.join(lost)}: go on?"):
                 return None
         return await _work(front, app, work, act, doing)
 
@@ -78,6 +89,17 @@ async def _resolve(app: "App", jobs: Sequence[str]) -> dict[str, Exception | Non
     return found
 
 
+async def _lost(app: "App", jobs: Sequence[str], losses: "Losses") -> list[str]:
+    """Say what is lost; what is wrong with a job is told when it is acted on."""
+    from jobman_core.errors import JobmanError
+
+    lost: list[str] = []
+    for job in jobs:
+        with contextlib.suppress(JobmanError):
+            lost += [f"job {job} {output.clean(loss)}" for loss in await losses(app, job)]
+    return lost
+
+
 async def _describe(app: "App", jobs: Sequence[str]) -> str:
     views = {view.id: view for view in await app.list()}
     words = [
@@ -104,7 +126,7 @@ async def _work(
         else:
             async with gate:
                 try:
-                    done = await _patiently(front, act(app, name), f"{doing} {name}")
+                    done = await patiently(front, act(app, name), f"{doing} {name}")
                 except Exception as error:  # noqa: BLE001 - told below; the others go on
                     done = Done(name, None, error=error)
         _tell(front, done)
@@ -113,7 +135,7 @@ async def _work(
     return await asyncio.gather(*(one(name, fault) for name, fault in work.items()))
 
 
-async def _patiently(front: "Front", action: "Awaitable[Done]", what: str) -> "Done":
+async def patiently(front: "Front", action: Awaitable[_T], what: str) -> _T:
     """Wait for something, and say what it is if that takes long."""
     import asyncio
 
@@ -125,6 +147,8 @@ async def _patiently(front: "Front", action: "Awaitable[Done]", what: str) -> "D
 
 
 def _tell(front: "Front", done: "Done") -> None:
+    for note in done.notes:
+        front.note(f"note: job {done.id}: {output.clean(note)}")
     if done.error is not None:
         front.fail(done.error, about=done.id)
     elif not front.json:

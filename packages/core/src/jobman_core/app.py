@@ -7,7 +7,7 @@ import asyncio
 import getpass
 import os
 import sys
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
@@ -15,34 +15,40 @@ from jobman_core.builtin import builtins
 from jobman_core.builtin.sqlite import SqliteStore
 from jobman_core.clock import Clock, SystemClock, to_text
 from jobman_core.config.settings import load_settings
-from jobman_core.errors import Fault, InvalidInputError, NotFoundError
+from jobman_core.errors import InvalidInputError, NotFoundError
+from jobman_core.files import make_folder
 from jobman_core.home import Home, find_home
 from jobman_core.hub import Hub
 from jobman_core.interfaces.backend import Context
-from jobman_core.interfaces.store import JobRecord
+from jobman_core.interfaces.store import JobRecord, Store
 from jobman_core.models.attempt import Attempt
 from jobman_core.models.event import Event
 from jobman_core.models.listing import JobView
 from jobman_core.models.settings import Settings
+from jobman_core.models.slice import SlicePhase
 from jobman_core.models.task import QueueDefinition, TaskStatus
 from jobman_core.views import job_view
 
 # Start-up is paid by everybody: what only some commands need is imported when they run.
 if TYPE_CHECKING:
     from jobman_core.config.surroundings import Surroundings
+    from jobman_core.interfaces.host import Entry
     from jobman_core.jobs import Jobs
     from jobman_core.logs import Selection
     from jobman_core.models.view import (
+        Checked,
         Created,
         Done,
         JobDetail,
         LogChunk,
         Plan,
         QueueView,
+        Solved,
         TaskDetail,
     )
     from jobman_core.plugins import PluginRow, Plugins
     from jobman_core.queues import Queues
+    from jobman_core.run.host_step import Marks
 
 #: How many of a job's newest events and attempts ``show`` gives.
 _EVENTS: Final = 200
@@ -53,10 +59,26 @@ _T = TypeVar("_T")
 
 def run(main: Coroutine[Any, Any, _T]) -> _T:
     """Run a front end's coroutine in a loop that waits for processes without a thread each."""
-    if sys.version_info < (3, 12):
-        # Later ones do so by themselves where the kernel has pidfd.
-        asyncio.get_event_loop_policy().set_child_watcher(asyncio.PidfdChildWatcher())
-    return asyncio.run(main)
+    found: list[_T] = []
+
+    async def keep() -> None:
+        # Not returned: when the loop ends, Python 3.11 writes out the main task's whole result, to
+        # no end (its signal module makes a text of every handler that it is asked for).
+        found.append(await main)
+
+    if sys.version_info >= (3, 12):
+        # It does so by itself where the kernel has pidfd.
+        asyncio.run(keep())
+        return found[0]
+    policy = asyncio.get_event_loop_policy()
+    before = policy.get_child_watcher()
+    policy.set_child_watcher(asyncio.PidfdChildWatcher())
+    try:
+        asyncio.run(keep())
+    finally:
+        # Loops of other threads could start no process with ours.
+        policy.set_child_watcher(before)
+    return found[0]
 
 
 class App:
@@ -70,6 +92,7 @@ class App:
         user: str | None = None,
         clock: Clock | None = None,
         plugins: "Plugins | None" = None,
+        store: Callable[[Context], Store] = SqliteStore,
         echo: Callable[[str], None] | None = None,
     ) -> None:
         """Name a home; nothing is touched before the block is entered.
@@ -80,6 +103,7 @@ class App:
             user: who acts; by default ``$USER``, else the process's user.
             clock: the machine's, unless a test has its own.
             plugins: those installed, unless a test has its own.
+            store: makes the store of the home.
             echo: gets what controllers in this process say, a line each.
         """
         self._home = home
@@ -87,8 +111,11 @@ class App:
         self.user = user or os.environ.get("USER") or getpass.getuser()
         self._clock = clock or SystemClock()
         self._plugins = plugins
+        self._make_store = store
         self._echo = echo
         self._opened: Hub | None = None
+        #: What is wrong with the tasks files of the jobs that were looked at.
+        self._problems: list[str] = []
         #: The home did not exist before.
         self.made = False
 
@@ -110,6 +137,20 @@ class App:
         return self._home.root
 
     @property
+    def found(self) -> bool:
+        """Whether there is a home there; known once something was asked of it."""
+        return self._opened is not None
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What people should know beside what they asked for, as the last look found it."""
+        hindrance = self._opened.hindrance if self._opened else ""
+        if not hindrance:
+            return self._problems
+        paused = "workers pause, and go on by themselves once the home can be written"
+        return [f"{paused}; programs run on: {hindrance}", *self._problems]
+
+    @property
     def time_zone(self) -> str | None:
         """The zone that times are shown in, like ``Europe/Paris``; None: the machine's."""
         return self._settings().time_zone
@@ -125,42 +166,67 @@ class App:
 
     # -- jobs ------------------------------------------------------------------------------
 
-    async def create(self, config: Path, *, count: int = 1, start: bool = True) -> "list[Created]":
+    async def create(
+        self,
+        config: Path,
+        *,
+        count: int = 1,
+        start: bool = True,
+        waived: Collection[str] = (),
+    ) -> "list[Created]":
         """Check a job file, record so many jobs of it, and start them.
+
+        Args:
+            config: the file.
+            count: how many.
+            start: they are wanted running.
+            waived: the options whose problems are passed over: ``--force-region``.
 
         Raises:
             ConfigError: the file, or its tasks file, has faults; nothing was created.
         """
-        from jobman_core.create import check_job_file, create_jobs
+        from jobman_core.create import ask_storages, check_job_file, create_jobs
         from jobman_core.models.view import Created
         from jobman_core.starting import Starter
 
         if count < 1:
             msg = f"count {count}: at least one job"
             raise InvalidInputError(msg)
-        file = check_job_file(config, self._surroundings())
+        around = self._surroundings()
+        file = await asyncio.to_thread(check_job_file, config, around)
+        file = await ask_storages(file, around, waived)
         hub = await self._ready(make=True)
         created = await create_jobs(hub, file, count)
-        result = []
-        for job in created:
-            if start:
-                await Starter(hub).start(job)
-            result.append(Created(await self._view(job), file.notes))
-        return result
+        if start:
+            try:
+                await Starter(hub).start_all(created)
+            except asyncio.CancelledError:
+                which = created[0] if count == 1 else f"{created[0]} to {created[-1]}"
+                told = "`jobman list` shows what they do, `jobman delete` takes them off"
+                self._problems = [f"interrupted: {which} stand recorded, started or not: {told}"]
+                raise
+        return [Created(await self._view(job), file.notes) for job in created]
 
-    async def plan(self, config: Path) -> "Plan":
-        """Say what a job file would ask of the cloud and run on the hosts; nothing is done."""
-        from jobman_core.create import check_job_file, plan_of
+    async def plan(self, config: Path, *, waived: Collection[str] = ()) -> "Plan":
+        """Say what a job file would ask of the cloud and run on the hosts; nothing is done.
 
+        Raises:
+            ConfigError: as :meth:`create` would.
+        """
+        from jobman_core.create import ask_storages, check_job_file, plan_of
+
+        await self._if_there()
         around = self._surroundings()
-        return plan_of(check_job_file(config, around), around)
+        file = await asyncio.to_thread(check_job_file, config, around)
+        file = await ask_storages(file, around, waived)
+        return await plan_of(file, around, self.user)
 
-    async def validate(self, files: Sequence[Path]) -> list[Fault]:
+    async def validate(self, files: Sequence[Path]) -> "Sequence[Checked]":
         """Check job and tasks files; no cloud is asked and no home needed."""
         from jobman_core.create import validate_file
 
         around = self._surroundings()
-        return [fault for path in files for fault in validate_file(path, around)]
+        return [await asyncio.to_thread(validate_file, path, around) for path in files]
 
     async def list(
         self, *, mine: bool = False, deleted: bool = False, refresh: bool = False
@@ -171,11 +237,14 @@ class App:
             return []
         if refresh:
             await (await self._jobs()).ask_clouds()
-        return [
-            job_view(record, hub.liveness(record))
+        records = [
+            record
             for record in await hub.store.records(deleted=deleted)
             if not mine or record.job.user == self.user
         ]
+        await hub.look_around(records)
+        await self._note_problems(hub, records)
+        return [job_view(record, hub.liveness(record)) for record in records]
 
     async def show(self, job: str) -> "JobDetail":
         """Give all about one job."""
@@ -183,6 +252,8 @@ class App:
 
         hub = await self._ready()
         record = await hub.record(job)
+        await hub.look_around([record])
+        await self._note_problems(hub, [record])
         slice_ = record.slice if record.slice and record.slice.held else None
         hosts = tuple(HostView(h.index, h.ip) for h in slice_.hosts) if slice_ else ()
         events = await hub.store.events(job=record.job.id, limit=1_000_000)
@@ -214,10 +285,11 @@ class App:
         Raises:
             HeldError: a live controller has it.
         """
-        del force_prefix  # Prefix scripts are not run by this version.
         hub = await self._ready()
         job = await hub.resolve(job)
-        await (await self._jobs()).run_here(job, set_up=not cmd_only, force=force)
+        await (await self._jobs()).run_here(
+            job, set_up=not cmd_only, again=_again(force, force_prefix)
+        )
         return await self._view(job)
 
     async def drive(self, job: str) -> None:
@@ -231,14 +303,54 @@ class App:
             wishes.cancel()
             await asyncio.gather(wishes, return_exceptions=True)
 
-    async def resume(self, job: str, *, force: bool = False, force_prefix: bool = False) -> "Done":
-        """Start a job that does not run."""
-        del force, force_prefix
-        return await (await self._jobs()).resume(job)
+    async def serve(self, say: Callable[[str], None]) -> None:
+        """Be the controller of all jobs that share a process, until there is none any more.
+
+        Args:
+            say: gets what is to be said about the process itself, a line each.
+        """
+        from jobman_core.builtin.shared_session import SharedSettings
+        from jobman_core.process import Roster
+        from jobman_core.shared import SharedController
+
+        hub = await self._ready()
+        jobs = await self._jobs()
+        roster = Roster.of_home(self.home, os.getuid())
+        settings = SharedSettings(**hub.settings.backend("session", "shared"))
+        await SharedController(hub, jobs, roster, idle=settings.idle, say=say).serve()
+
+    async def resume(
+        self,
+        job: str,
+        *,
+        force: bool = False,
+        force_prefix: bool = False,
+        reload: bool = False,
+        agreed: bool = False,
+    ) -> "Done":
+        """Start a job that does not run, with its file as it stands now.
+
+        Args:
+            job: its id.
+            force: set its hosts up again, also what is done already.
+            force_prefix: the same of prefix scripts alone.
+            reload: start it with the file that it was created from, as that stands now.
+            agreed: what the job :meth:`loses <losses>` may go.
+        """
+        again = _again(force, force_prefix)
+        return await (await self._jobs()).resume(job, again=again, reload=reload, agreed=agreed)
+
+    async def losses(self, job: str, *, reload: bool = False) -> Sequence[str]:
+        """Give what a job loses by its edited file with the next start; to be read after its id."""
+        return await (await self._jobs()).losses(job, reload=reload)
 
     async def unattended(self) -> Sequence[str]:
-        """Give the jobs that ``resume --all`` is for."""
-        return await (await self._jobs()).unattended() if await self._if_there() else []
+        """Give the jobs that ``resume --all`` is for.
+
+        Raises:
+            NotFoundError: there is no home: one that was meant is not to look like an empty one.
+        """
+        return await (await self._jobs()).unattended()
 
     async def bring_back(self, job: str) -> "Done":
         """Do for one of them what is open."""
@@ -248,10 +360,18 @@ class App:
         """End what runs; a slice that is ready stays, and costs."""
         return await (await self._jobs()).stop(job)
 
-    async def reboot(self, job: str, *, force: bool = False, force_prefix: bool = False) -> "Done":
-        """Stop a job and start it again, with its file as it stands now."""
-        del force, force_prefix
-        return await (await self._jobs()).reboot(job)
+    async def reboot(
+        self,
+        job: str,
+        *,
+        force: bool = False,
+        force_prefix: bool = False,
+        reload: bool = False,
+        agreed: bool = False,
+    ) -> "Done":
+        """Stop a job and start it again, with its file as it stands now; see :meth:`resume`."""
+        again = _again(force, force_prefix)
+        return await (await self._jobs()).reboot(job, again=again, reload=reload, agreed=agreed)
 
     async def requeue(self, job: str) -> "Done":
         """Let a queue worker give its task back and take another."""
@@ -289,6 +409,47 @@ class App:
             msg = f"job {record.job.id} has no session now: {said}"
             raise NotFoundError(msg)
         return [*shown.argv]
+
+    async def ssh(self, job: str, *, worker: int = 0, argv: Sequence[str] = ()) -> "Entry":
+        """Give what enters a host of a job's slice.
+
+        Args:
+            job: whose.
+            worker: the host's index.
+            argv: what to run there instead of a shell.
+
+        Raises:
+            NotFoundError: it has no slice that is ready, or no such host.
+        """
+        from jobman_core.ssh import Access, hosts_of
+
+        hub = await self._ready()
+        record = await hub.record(job)
+        found, slice_ = record.job, record.slice
+        hub.own(found)
+        if slice_ is None or not slice_.held or slice_.phase is not SlicePhase.READY:
+            msg = f"job {found.id} has no slice that is ready: `jobman show {found.id}` says why"
+            raise NotFoundError(msg)
+        spec = await asyncio.to_thread(hub.spec, found, hub.surroundings())
+        cloud = hub.backends.cloud(found.cloud)
+        known_hosts = hub.home.known_hosts(found.user, found.id, slice_.generation)
+        access = Access.of_job(found.user, spec)
+        hosts = hosts_of(cloud, slice_, access, known_hosts, hub.links)
+        if worker >= len(hosts):
+            msg = f"job {found.id} has no host {worker}: it has 0 to {len(hosts) - 1}"
+            raise NotFoundError(msg)
+        return await hosts[worker].enter(argv)
+
+    async def solve(self, job: str, *, fix: bool = False) -> "Solved":
+        """Say what is wrong on a job's hosts, and mend what can be where that is wished.
+
+        Raises:
+            NotFoundError: it has no slice that is ready.
+            NotYoursError: only its owner mends a job's hosts.
+        """
+        from jobman_core.solve import Solver
+
+        return await Solver(await self._ready()).solve(job, fix=fix)
 
     async def preempt(self, job: str) -> None:
         """Take a job's slice away as its cloud would, where the cloud can be asked for that."""
@@ -339,8 +500,8 @@ class App:
         """Call a task done."""
         await (await self._queues(path)).mark_done(path, task)
 
-    async def cleanup(self, path: Path | None) -> Sequence[str]:
-        """Resolve attempts whose controllers are lost; says what was done, a line each."""
+    async def cleanup(self, path: Path | None) -> "Sequence[Done]":
+        """Resolve attempts whose controllers are lost; gives what became of each such job."""
         return await (await self._queues(path)).cleanup(path)
 
     # -- logs, events, plugins -------------------------------------------------------------
@@ -459,7 +620,8 @@ class App:
             if not (make and self._make):
                 msg = f"no jobman home in {self.home}: `jobman create` makes one"
                 raise NotFoundError(msg)
-            self._home.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_folder(self._home.state.parent)
+            make_folder(self._home.state, 0o700)
             self.made = True
             await self._open()
         assert self._opened is not None  # noqa: S101 - just opened
@@ -473,7 +635,7 @@ class App:
 
     async def _open(self) -> None:
         settings = self._settings()
-        store = SqliteStore(Context(self._home.root, "", self._clock))
+        store = self._make_store(Context(self._home.root, "", self._clock))
         await store.open()
         self._opened = Hub(
             home=self._home,
@@ -483,7 +645,7 @@ class App:
             store=store,
             clock=self._clock,
             find_plugins=lambda: self.plugins_loaded,
-            read_tasks=_read_tasks,
+            read_tasks=self._read_tasks,
             echo=self._echo,
         )
 
@@ -497,8 +659,24 @@ class App:
 
         if await self._if_there() is None:
             # No home is made for a file that is missing or has faults.
-            _read_tasks(tasks_file(self._home, path))
+            self._read_tasks(tasks_file(self._home, path))
         return Queues(await self._ready(make=True), await self._jobs())
+
+    def _read_tasks(self, path: Path) -> QueueDefinition:
+        # Only when a tasks file changed: ruamel is too slow to import for every command.
+        from jobman_core.config.tasks import read_tasks
+
+        return read_tasks(path, self._home.root)
+
+    async def _note_problems(self, hub: Hub, records: Sequence[JobRecord]) -> None:
+        """Note what is wrong with the tasks files of jobs, as their workers saw it last."""
+        mentioned = {record.job.queue for record in records if record.job.queue}
+        queues = await hub.store.queues() if mentioned else []
+        self._problems = [
+            f"{queue.problem}: workers go on with its last good version"
+            for queue in queues
+            if queue.problem and queue.path in mentioned
+        ]
 
     async def _view(self, job: str) -> JobView:
         hub = await self._ready()
@@ -506,11 +684,11 @@ class App:
         return job_view(record, hub.liveness(record))
 
 
-def _read_tasks(path: Path) -> QueueDefinition:
-    # Only when a tasks file changed: ruamel is too slow to import for every command.
-    from jobman_core.config.tasks import read_tasks
+def _again(force: bool, force_prefix: bool) -> "Marks | None":
+    """Say which steps of preparing hosts are done again."""
+    from jobman_core.run.host_step import Marks
 
-    return read_tasks(path)
+    return Marks.ALL if force else Marks.OF_PREFIX if force_prefix else None
 
 
 def _settings_of(record: JobRecord) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """The backends of one home, made when they are first used."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
 
@@ -10,6 +11,7 @@ from jobman_core.interfaces.backend import Backend, Context
 from jobman_core.interfaces.cloud import Cloud
 from jobman_core.interfaces.environment import Environment
 from jobman_core.interfaces.session import Session
+from jobman_core.interfaces.storage import Storage
 from jobman_core.models.settings import Settings
 from jobman_core.plugins import Plugins
 
@@ -40,6 +42,14 @@ class Backends:
         if name is None:
             return None
         return self._get("environment", name, Environment)  # type: ignore[type-abstract]
+
+    def storages(self, sections: Iterable[str]) -> list[Storage]:
+        """Give those storages that have a section in a job's file."""
+        return [
+            self._get("storage", name, Storage)  # type: ignore[type-abstract]
+            for name in sections
+            if self.plugins.has("storage", name)
+        ]
 
     async def aclose(self) -> None:
         """Let go of connections."""

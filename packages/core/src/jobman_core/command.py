@@ -7,6 +7,8 @@ from typing import Final
 
 import attrs
 
+from jobman_core.errors import InvalidInputError
+
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BASH_OWN: Final = re.compile(
     "_|BASHOPTS|BASHPID|BASH_(ALIASES|ARGC|ARGV|ARGV0|CMDS|COMMAND|LINENO|SOURCE|SUBSHELL|VERSINFO)"
@@ -65,3 +67,18 @@ def is_variable(name: str) -> bool:
 def quote(argv: Iterable[str]) -> str:
     """Give one line that a POSIX shell reads back as exactly these arguments."""
     return shlex.join(argv)
+
+
+def exports(env: Mapping[str, str]) -> str:
+    """Give text that a POSIX shell reads back as exactly these variables, for what it starts.
+
+    Raises:
+        InvalidInputError: a name or a value that no program could be given.
+    """
+    for name, value in env.items():
+        if not is_variable(name):
+            msg = f"environment: {name!r} cannot be the name of a variable: use letters, digits, _"
+            raise InvalidInputError(msg)
+        if "\0" in value:
+            raise InvalidInputError(f"environment: {name} cannot hold a NUL character")
+    return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in env.items())

@@ -21,9 +21,12 @@ line; a traceback is a bug.
 """
 
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import attrs
+
+#: Characters of a fault that are shown; files can hold words of any length.
+_LONGEST: Final = 1000
 
 
 class JobmanError(Exception):
@@ -58,7 +61,26 @@ class Fault:
     def __str__(self) -> str:
         """Give the line that editors and people can follow."""
         place = f"{self.path}:{self.line}:{self.column}: "
-        return " ".join((place + (f"{self.key}: " if self.key else "") + self.message).split("\n"))
+        return _one_line(place + (f"{self.key}: " if self.key else "") + self.message)
+
+
+def _one_line(text: str) -> str:
+    """Show what would begin a line, or not be seen at all, for what it is."""
+    text = " ".join(text.split("\n"))
+    if len(text) > _LONGEST:
+        # What is wrong stands in front, what to do at the end.
+        text = f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
+    return printable(text)
+
+
+def printable(text: str) -> str:
+    """Show what could steer a terminal, or begin a line, as harmless text."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in text
+    )
 
 
 class ConfigError(InvalidInputError):

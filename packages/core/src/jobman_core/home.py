@@ -1,5 +1,6 @@
 """Where everything lies in a home folder; no other module spells these paths."""
 
+import errno
 import hashlib
 from pathlib import Path
 from urllib.parse import quote
@@ -9,6 +10,8 @@ import attrs
 #: Characters that stay as they are when a task's id becomes part of a file name.
 _PLAIN = "-_+=,. "
 _LONGEST = 160
+#: Below ``jobs``: by this folder a home is known.
+_STATE = ".jobman"
 #: Holds hidden tasks, so no task's own folder may be called that.
 _HIDDEN = "hide"
 
@@ -27,6 +30,19 @@ def file_name(text: str) -> str:
     return plain
 
 
+def make_inside(folder: Path) -> None:
+    """Make a folder below a home's ``jobs``; not those: moved away, they may come back.
+
+    Raises:
+        OSError: it cannot be made, or its home is not there.
+    """
+    if folder.is_dir():
+        return
+    if not any((above / _STATE).is_dir() for above in folder.parents):
+        raise FileNotFoundError(errno.ENOENT, "its home is not there", str(folder))
+    folder.mkdir(parents=True, exist_ok=True)
+
+
 @attrs.frozen
 class Home:
     """A home folder."""
@@ -36,7 +52,7 @@ class Home:
     @property
     def state(self) -> Path:
         """What is the manager's own."""
-        return self.root / "jobs" / ".jobman"
+        return self.root / "jobs" / _STATE
 
     @property
     def database(self) -> Path:
@@ -61,13 +77,42 @@ class Home:
         """Give the snapshot that a resume uses."""
         return self.job(user, job) / "config.yaml"
 
+    def origin(self, user: str, job: str) -> Path:
+        """Give what is known of the file that a job was created from."""
+        return self.job(user, job) / "origin.json"
+
     def logs(self, user: str, job: str) -> Path:
         """Give a job's own logs."""
         return self.job(user, job) / "logs"
 
+    def code(self, user: str, job: str) -> Path:
+        """Give the folder of what was packed of a job's code."""
+        return self.job(user, job) / "code"
+
+    @property
+    def task_code(self) -> Path:
+        """The folder of what was packed of the code of tasks."""
+        return self.state / "code"
+
+    def run_code(self, run_id: str, what: str) -> Path:
+        """Give the file that says which of them one run of a task has of a folder."""
+        return self.task_code / f"run_{file_name(run_id)}_{what}"
+
+    def seen_code(self, look: str) -> Path:
+        """Give the file that says which of them a folder became that looks so."""
+        return self.task_code / f"seen_{look}"
+
+    def known_hosts(self, user: str, job: str, generation: int) -> Path:
+        """Give the host keys of one generation of a job's slice."""
+        return self.job(user, job) / "ssh" / f"known_hosts-g{generation}"
+
     def command_log(self, user: str, job: str, number: int, worker: int) -> Path:
         """Give the output of one host in one attempt of a job's command."""
         return self.logs(user, job) / f"command_run_{number:03d}_worker_{worker}.log"
+
+    def step_log(self, user: str, job: str, step: str, worker: int) -> Path:
+        """Give the output of one host in one step of preparing it."""
+        return self.logs(user, job) / f"{step}_worker_{worker}.log"
 
     def task(self, folder: str, task: str, *, hidden: bool) -> Path:
         """Give a task's folder."""
@@ -97,6 +142,6 @@ def find_home(given: Path | None, variable: str | None, cwd: Path) -> Path:
     if variable:
         return Path(variable).expanduser().absolute()
     for folder in (cwd, *cwd.parents):
-        if (folder / "jobs" / ".jobman").is_dir():
+        if (folder / "jobs" / _STATE).is_dir():
             return folder
     return cwd

@@ -10,12 +10,12 @@ and its plugin is left out of that hook until it is back.
 
 from collections.abc import Sequence
 
-import attrs
 import pluggy
 
 from jobman_core.interfaces.cloud import Cloud
 from jobman_core.interfaces.environment import Environment
 from jobman_core.interfaces.notifier import Notifier
+from jobman_core.interfaces.problem import HostProblem
 from jobman_core.interfaces.session import Session
 from jobman_core.interfaces.storage import Storage
 from jobman_core.interfaces.store import Store
@@ -27,20 +27,6 @@ from jobman_core.models.status import JobStatus
 from jobman_core.models.task import Task, TaskStatus
 
 hookspec = pluggy.HookspecMarker("jobman")
-
-
-@attrs.frozen
-class HostProblem:
-    """A check on a host, with its remedy: both are shell scripts, run as the content of a file.
-
-    The check exits 0 where all is well; what it prints otherwise says what is wrong.
-    """
-
-    name: str
-    check: str
-    remedy: str | None = None
-    #: Cheap enough to be asked before every attempt.
-    cheap: bool = False
 
 
 @hookspec
@@ -65,8 +51,8 @@ def jobman_environments() -> Sequence[type[Environment]]:
 def jobman_storages() -> Sequence[type[Storage]]:
     """Give the storages that this plugin brings.
 
-    Used now: a section of a job file with its name is checked by its ``Config``. Jobman does not
-    call it otherwise; nothing is mounted.
+    Used now: a section of a job file with its name is checked by its ``Config``, ``create`` asks
+    it what is wrong, and it is mounted on every host before anything runs there.
     """
     raise NotImplementedError
 
@@ -92,9 +78,10 @@ def jobman_notifiers() -> Sequence[type[Notifier]]:
 
 @hookspec
 def jobman_problems() -> Sequence[HostProblem]:
-    """Give the checks on hosts that this plugin brings.
+    """Give the checks on hosts that this plugin brings, each with its remedy.
 
-    Used now: they are listed. The checks are not run yet.
+    ``jobman solve`` asks all of them, on every host of a job at once; the cheap ones are asked
+    before every attempt as well.
     """
     raise NotImplementedError
 

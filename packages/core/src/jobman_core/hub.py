@@ -1,7 +1,10 @@
 """One home, opened: its store and backends, and who acts. What everything of the app shares."""
 
+import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+import logging
+import math
+from collections.abc import AsyncIterator, Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,14 +12,14 @@ from typing import TYPE_CHECKING
 import attrs
 
 from jobman_core.clock import Clock
-from jobman_core.errors import ConfigError, NotFoundError, NotYoursError
+from jobman_core.errors import ConfigError, JobmanError, NotFoundError, NotYoursError
 from jobman_core.home import Home
 from jobman_core.interfaces.store import JobRecord, Store
 from jobman_core.models.job import HoldMode, Job, JobSpec
 from jobman_core.models.lease import Lease, Liveness
 from jobman_core.models.settings import Settings
 from jobman_core.models.task import QueueDefinition
-from jobman_core.run.lease import Tenure, Terms, liveness_of
+from jobman_core.run.lease import PATIENCE, Tenure, Terms, liveness_of
 
 # What only acts, and is not needed to look, is imported when it is used.
 if TYPE_CHECKING:
@@ -25,6 +28,10 @@ if TYPE_CHECKING:
     from jobman_core.plugins import Plugins
     from jobman_core.queue.service import QueueService
     from jobman_core.run.context import JobContext
+    from jobman_core.run.scribe import Scribe
+    from jobman_core.ssh import Links
+
+_log = logging.getLogger(__name__)
 
 
 @attrs.define(slots=False)
@@ -43,6 +50,8 @@ class Hub:
     read_tasks: Callable[[Path], QueueDefinition]
     #: Gets what controllers in this process say.
     echo: Callable[[str], None] | None = None
+    #: Why the home cannot be written, when somebody last looked; empty: nothing was seen.
+    hindrance: str = ""
 
     @cached_property
     def plugins(self) -> "Plugins":
@@ -63,11 +72,27 @@ class Hub:
 
         return QueueService(self.store, self.home, self.clock, self.read_tasks)
 
+    @cached_property
+    def scribe(self) -> "Scribe":
+        """What writes logs."""
+        from jobman_core.run.scribe import Scribe
+
+        return Scribe()
+
+    @cached_property
+    def links(self) -> "Links":
+        """The connections to hosts that are reached by SSH."""
+        from jobman_core.ssh import Links
+
+        return Links()
+
     async def aclose(self) -> None:
         """Let go of the clouds that were used, and of the store."""
         # Only if they were used: to close is no reason to load them.
         if "backends" in vars(self):
             await self.backends.aclose()
+        if "scribe" in vars(self):
+            await self.scribe.aclose()
         await self.store.aclose()
 
     @property
@@ -76,8 +101,22 @@ class Hub:
         return Terms(self.settings.lease, self.settings.beat)
 
     def liveness(self, record: JobRecord) -> Liveness:
-        """Say what is known of a job's controller."""
-        return liveness_of(record.holder, self.clock.monotonic(), self.terms)
+        """Say what is known of a job's controller.
+
+        While nobody can write, nobody can beat either: a process that lives is believed then.
+        """
+        terms = Terms(math.inf, self.terms.beat) if self.hindrance else self.terms
+        return liveness_of(record.holder, self.clock.monotonic(), terms)
+
+    async def look_around(self, records: Iterable[JobRecord] = ()) -> None:
+        """See whether the home can be written now.
+
+        A controller of these whose beat is late is a reason to try, for as long as a person waits.
+        """
+        now, late = self.clock.monotonic(), 2 * self.terms.beat
+        holders = [record.holder[1] for record in records if record.holder]
+        suspect = any(now - controller.beat > late for controller in holders)
+        self.hindrance = await self.store.hindrance(patience=PATIENCE if suspect else None)
 
     def own(self, job: Job) -> None:
         """Raise NotYoursError unless the job is the actor's, or the actor an admin."""
@@ -129,12 +168,18 @@ class Hub:
 
     @contextlib.asynccontextmanager
     async def acting(
-        self, record: JobRecord, *, in_session: bool = False, to_end: bool = False
+        self,
+        record: JobRecord,
+        *,
+        tenure: Tenure | None = None,
+        in_session: bool = False,
+        to_end: bool = False,
     ) -> "AsyncIterator[JobContext]":
         """Hold a job's lease, and act for it, for the length of a block.
 
         Args:
             record: the job.
+            tenure: this process as a controller, where it is one already.
             in_session: what is said goes to the session's log by itself.
             to_end: only to look, or to end what there is: that needs no readable snapshot.
 
@@ -142,17 +187,36 @@ class Hub:
             HeldError: a live controller has it.
             ConfigError: its snapshot was edited into something with faults.
         """
-        async with self.tenure() as tenure, tenure.lease(record) as lease:
-            spec = self._spec(record.job, to_end=to_end)
+        async with contextlib.AsyncExitStack() as stack:
+            if tenure is None:
+                tenure = await stack.enter_async_context(self.tenure())
+            hung = self.liveness(record) is Liveness.HUNG
+            lease = await stack.enter_async_context(tenure.lease(record))
+            if hung:
+                await self._mend(record.job)
+            # Some milliseconds of YAML, which other jobs of the process are not to wait for.
+            around = self.surroundings()
+            spec = await asyncio.to_thread(self.spec, record.job, around, to_end=to_end)
             yield self._context(record.job, spec, lease, tenure, in_session=in_session)
 
-    def _spec(self, job: Job, *, to_end: bool) -> JobSpec:
-        """Give what a job is; to end it, no more than the store knows where its file is bad."""
+    async def _mend(self, job: Job) -> None:
+        """See to the other jobs of a process that was killed because it hung."""
+        try:
+            await self.backends.session(job.session).mend()
+        except JobmanError as error:
+            _log.warning("jobs that shared a process with job %s have none now: %s", job.id, error)
+
+    def spec(self, job: Job, around: "Surroundings", *, to_end: bool = False) -> JobSpec:
+        """Give what a job is; to end it, no more than the store knows where its file is bad.
+
+        Raises:
+            ConfigError: its snapshot was edited into something with faults.
+        """
         # YAML is too slow to import for commands that only look.
         from jobman_core.config.job import load_snapshot
 
         try:
-            return load_snapshot(self.home.config(job.user, job.id), self.surroundings())
+            return load_snapshot(self.home.config(job.user, job.id), around)
         except ConfigError:
             if not to_end:
                 raise
@@ -165,9 +229,8 @@ class Hub:
         from jobman_core.run.context import JobContext
         from jobman_core.run.journal import Journal
 
-        journal = Journal(
-            self.home.logs(job.user, job.id), self.clock, self.echo, own_log=not in_session
-        )
+        logs = self.home.logs(job.user, job.id)
+        journal = Journal(logs, self.clock, self.scribe, self.echo, own_log=not in_session)
         return JobContext(
             job=job,
             spec=spec,
@@ -178,7 +241,10 @@ class Hub:
             home=self.home,
             clock=self.clock,
             journal=journal,
+            scribe=self.scribe,
             plugins=self.plugins,
             queues=self.queues,
             environment=self.backends.environment(spec.env_type),
+            storages=self.backends.storages(spec.sections),
+            links=self.links,
         )

@@ -5,10 +5,13 @@ import contextlib
 import logging
 import os
 import shutil
+from collections.abc import Sequence
 from typing import Final
 
+from jobman_core.edits import Change, Edits
 from jobman_core.errors import (
     HeldError,
+    HostUnreachableError,
     InvalidInputError,
     JobmanError,
     NotFoundError,
@@ -17,13 +20,16 @@ from jobman_core.errors import (
 )
 from jobman_core.hub import Hub
 from jobman_core.interfaces.store import JobRecord, Note
-from jobman_core.models.job import Desired, EndingKind, Step
+from jobman_core.models.job import Desired, EndingKind, Job, Step
 from jobman_core.models.lease import Liveness
 from jobman_core.models.outcome import Cause
 from jobman_core.models.slice import SlicePhase
 from jobman_core.models.view import Done
 from jobman_core.run.attempt import GRACE, STOP_LIMIT
 from jobman_core.run.controller import Controller
+from jobman_core.run.host_step import Marks
+from jobman_core.run.lease import Tenure
+from jobman_core.run.prepare import forget
 from jobman_core.run.slices import Slices
 from jobman_core.run.wind_down import end_attempts, wind_down
 from jobman_core.starting import Starter, session_name
@@ -50,51 +56,125 @@ class Jobs:
         """Keep the home."""
         self._hub = hub
         self._starter = Starter(hub)
+        self._edits = Edits(hub)
 
     # -- starting --------------------------------------------------------------------------
 
-    async def resume(self, job: str) -> Done:
-        """Start a job that should run and does not; a controller that hangs is replaced."""
+    async def resume(
+        self,
+        job: str,
+        *,
+        again: Marks | None = None,
+        reload: bool = False,
+        agreed: bool = False,
+    ) -> Done:
+        """Start a job that should run and does not, with its file as it stands now.
+
+        Args:
+            job: its id.
+            again: which steps of preparing its hosts are done again, though they stand.
+            reload: with the file that it was created from, as that stands now.
+            agreed: what the job :meth:`loses <losses>` by its edited file may go.
+
+        Raises:
+            ConfigError: the file has faults.
+            InvalidInputError: the job would lose something, and nobody agreed to that.
+        """
         hub = self._hub
         record = await self._own(job)
         job = record.job.id
-        running = record.job.desired is Desired.RUNNING
-        if running and hub.liveness(record) is Liveness.ALIVE:
-            return await self._done(job, "it runs already")
+        await hub.look_around([record])
+        if _to_run(record.job) and hub.liveness(record) is Liveness.ALIVE:
+            if reload:
+                msg = f"job {job} runs already: `jobman reboot {job} --reload` starts it afresh"
+                raise InvalidInputError(msg)
+            hint = ""
+            if again is not None:
+                option = "--force" if again is Marks.ALL else "--force-prefix"
+                hint = f": `jobman reboot {job} {option}` starts it afresh"
+            elif self._edits.hash_of_edited(record.job) is not None:
+                hint = f": `jobman reboot {job}` takes its edited file in"
+            return await self._done(job, f"it runs already{hint}")
+        change = await self._edits.read(record, reload=reload)
         ending = record.job.ending
-        if ending and ending.kind is EndingKind.DONE and record.job.queue is None:
+        if change is None and ending and ending.kind is EndingKind.DONE and not record.job.queue:
             return await self._done(job, f"it is done; `jobman reboot {job}` runs it again")
-        if _unfinished(record):
-            await self._carry_out(job)
+        _check_agreed(job, change, agreed=agreed)
+        if change is not None and change.misfit:
+            await self._give_back(job, change.misfit)
+        notes = await self._take_in(job, change)
+        return await self._resume(job, again, notes=notes)
+
+    async def _take_in(self, job: str, change: Change | None) -> Sequence[str]:
+        """Let a change count from now on; give what the user should know besides."""
+        record = await self._hub.store.record(job)
+        if change is not None:
+            await self._edits.take_in(record, change)
+        return (*(change.notes if change else ()), *self._edits.news(record.job))
+
+    async def _resume(
+        self, job: str, again: Marks | None = None, *, notes: Sequence[str] = ()
+    ) -> Done:
+        """Start a job on what it has; a controller that hangs is replaced."""
+        hub = self._hub
+        record = await self._own(job)
+        driven = hub.liveness(record) is Liveness.ALIVE
+        if driven and _to_run(record.job):
+            return await self._done(job, "it runs already")
+        if driven or _unfinished(record):
+            # A controller that is on its way out is in nobody's way for long.
+            wanted = await self._carry_out(job, record.job.desired)
+            if wanted not in (record.job.desired, Desired.RUNNING):
+                raise _overtaken(job, wanted)
+        await self._forget(job, again)
         try:
             await self._starter.start(job)
         except HeldError:
             # Somebody else resumed it at the same moment.
-            if hub.liveness(await hub.store.record(job)) is not Liveness.ALIVE:
+            record = await hub.store.record(job)
+            if not _to_run(record.job) or hub.liveness(record) is not Liveness.ALIVE:
                 raise
             return await self._done(job, "it runs already")
-        return await self._done(job)
+        return await self._done(job, notes=notes)
+
+    async def _forget(self, job: str, again: Marks | None) -> None:
+        """Let steps on the hosts of a job's slice count as not done."""
+        if again is None:
+            return
+        async with self._hub.acting(await self._hub.store.record(job)) as ctx:
+            slice_ = (await ctx.record()).slice
+            if slice_ is not None and slice_.phase is SlicePhase.READY and not slice_.withdrawn:
+                try:
+                    await forget(ctx, slice_, again)
+                except HostUnreachableError as error:
+                    how = f"`jobman resume {job}` starts it on what is prepared there"
+                    msg = f"{error}; job {job} was not started, and its slice costs: {how}"
+                    raise HostUnreachableError(msg) from error
 
     async def unattended(self) -> list[str]:
         """Give the jobs without a live controller that should run, or have wishes open."""
         hub = self._hub
         jobs = []
-        for record in await hub.store.records(deleted=True):
+        records = await hub.store.records(deleted=True)
+        await hub.look_around(records)
+        for record in records:
             job = record.job
             mine = job.user == hub.user or hub.user in hub.settings.admins
             if not mine or hub.liveness(record) is Liveness.ALIVE:
                 continue
-            wanted = job.desired is Desired.RUNNING and job.ending is None
-            if wanted or _unfinished(record):
+            if _to_run(job) or _unfinished(record):
                 jobs.append(job.id)
         return jobs
 
     async def bring_back(self, job: str) -> Done:
         """Do for one unattended job what is open: drive it on, or carry out the wish."""
         record = await self._hub.record(job)
+        await self._hub.look_around([record])
         if not _unfinished(record):
-            return await self.resume(job)
-        await self._carry_out(record.job.id)
+            # Nobody is there to be asked: it goes on with the slice that it has.
+            change = await self._edits.read(record)
+            return await self._resume(record.job.id, notes=change.unasked if change else ())
+        await self._carry_out(record.job.id, record.job.desired)
         return await self._done(record.job.id)
 
     async def finish_wishes(self) -> None:
@@ -120,29 +200,50 @@ class Jobs:
                 continue
             try:
                 async with hub.acting(record, to_end=True) as ctx:
-                    await Slices(ctx, hub.clock.sleep).look(slice_)
+                    # What it was before the lease was taken may have changed since.
+                    slice_ = (await ctx.record()).slice
+                    if slice_ is not None and slice_.held:
+                        slices = Slices(ctx, hub.clock.sleep)
+                        # One list for all of a zone, where its cloud gives one.
+                        await slices.note(slice_, await slices.glance(slice_, 0.0))
             except JobmanError as error:
                 _log.warning("the slice of job %s cannot be looked at: %s", record.job.id, error)
 
     # -- driving ---------------------------------------------------------------------------
 
     async def drive(
-        self, job: str, *, in_session: bool, set_up: bool = True, force: bool = False
+        self,
+        job: str,
+        *,
+        in_session: bool,
+        tenure: Tenure | None = None,
+        set_up: bool = True,
     ) -> None:
         """Be a job's controller until it is over.
+
+        Args:
+            job: its id.
+            in_session: what is said goes to the session's log by itself.
+            tenure: this process as a controller, where it is one already.
+            set_up: prepare the hosts first; else they are taken as they are.
 
         Raises:
             HeldError: a live controller has it.
         """
-        del force  # Nothing on the hosts is marked as prepared yet, so all of it is always done.
         hub = self._hub
         record = await hub.store.record(job)
-        async with hub.acting(record, in_session=in_session) as ctx:
+        async with hub.acting(record, tenure=tenure, in_session=in_session) as ctx:
+            record = await ctx.record()
+            if record.job.desired is Desired.RUNNING and record.job.ending is not None:
+                # Its end came between the wish for a controller and this one's beginning.
+                await wind_down(ctx)
+                return
             await hub.store.add_event(
                 Note("controller.started", f"process {os.getpid()} drives it"), job=job
             )
             try:
-                await Controller(ctx, await ctx.record()).drive(set_up=set_up)
+                ctx.set_up = set_up
+                await Controller(ctx, record).drive()
             except StaleLeaseError:
                 raise
             except Exception as error:
@@ -152,7 +253,7 @@ class Jobs:
                 await hub.store.add_event(Note("controller.failed", why), job=job)
                 raise
 
-    async def run_here(self, job: str, *, set_up: bool, force: bool) -> None:
+    async def run_here(self, job: str, *, set_up: bool, again: Marks | None) -> None:
         """Drive a job in this process, in the foreground."""
         hub = self._hub
         record = await self._own(job)
@@ -160,10 +261,16 @@ class Jobs:
         if hub.liveness(record) in (Liveness.ALIVE, Liveness.ELSEWHERE):
             msg = f"job {job} has a live controller: `jobman logs -f {job}` follows it"
             raise HeldError(msg)
-        await self._starter.take_in_edits(record)
+        change = await self._edits.read(record)
+        if change is not None:
+            await self._edits.take_in(record, change)
+            if hub.echo is not None:
+                for line in change.unasked:
+                    hub.echo(f"note: {line}")
+        await self._forget(job, again)
         note = Note("job.started", f"{hub.user} runs it in the foreground")
         await hub.store.set_desired(job, Desired.RUNNING, note)
-        await self.drive(job, in_session=False, set_up=set_up, force=force)
+        await self.drive(job, in_session=False, set_up=set_up)
 
     # -- ending ----------------------------------------------------------------------------
 
@@ -188,16 +295,43 @@ class Jobs:
             await asyncio.to_thread(shutil.rmtree, folder)
         return done
 
-    async def reboot(self, job: str) -> Done:
-        """Stop a job and start it again, with its file as it stands now."""
+    async def reboot(
+        self,
+        job: str,
+        *,
+        again: Marks | None = None,
+        reload: bool = False,
+        agreed: bool = False,
+    ) -> Done:
+        """Stop a job and start it again, with its file as it stands now; see :meth:`resume`.
+
+        Raises:
+            ConfigError: the file has faults; the job goes on as it was.
+            InvalidInputError: the job would lose something, and nobody agreed to that.
+        """
         record = await self._own(job)
-        # A fault in the file is found before anything is ended.
-        self._starter.read_edits(record.job)
+        # Whatever is wrong is found before anything is ended.
+        change = await self._edits.read(record, reload=reload)
+        if change is None:
+            # A plugin that it needs may be gone since.
+            await asyncio.to_thread(self._hub.spec, record.job, self._hub.surroundings())
+        self._edits.check_session(change.draft.session if change else record.job.session)
+        _check_agreed(record.job.id, change, agreed=agreed)
         for attempt in record.attempts:
             await self._hub.store.ask_end(attempt.token, Cause.REBOOTED)
-        await self._order(record.job.id, Desired.STOPPED)
+        if change is not None and change.misfit:
+            await self._give_back(record.job.id, change.misfit)
+        else:
+            await self._order(record.job.id, Desired.STOPPED)
+        notes = await self._take_in(record.job.id, change)
+        await self._forget(record.job.id, again)
         await self._starter.start(record.job.id)
-        return await self._done(record.job.id)
+        return await self._done(record.job.id, notes=notes)
+
+    async def losses(self, job: str, *, reload: bool = False) -> Sequence[str]:
+        """Give what a job would lose by its edited file at a start, to be read after its id."""
+        change = await self._edits.read(await self._own(job), reload=reload)
+        return change.losses if change else ()
 
     async def requeue(self, job: str) -> Done:
         """Let a queue worker give its task back, and take another if there is one."""
@@ -224,13 +358,12 @@ class Jobs:
         deadline = hub.clock.monotonic() + ORDER_LIMIT
         while True:
             record = await hub.store.record(job)
-            live = [attempt for attempt in record.attempts if attempt.token == token]
-            if not live:
+            if all(attempt.token != token for attempt in record.attempts):
                 return
             if hub.liveness(record) is not Liveness.ALIVE:
                 with contextlib.suppress(HeldError):
                     async with hub.acting(record, to_end=True) as ctx:
-                        await end_attempts(ctx, live, cause)
+                        await end_attempts(ctx, cause, only=lambda a: a.token == token)
                     return
             if hub.clock.monotonic() >= deadline:
                 msg = f"job {job} has not ended its attempt yet: the wish stays on the books"
@@ -251,55 +384,85 @@ class Jobs:
             raise NotFoundError(msg)
         return record
 
-    async def _order(self, job: str, desired: Desired) -> Done:
+    async def _give_back(self, job: str, misfit: str) -> None:
+        """End what runs, and give back a slice that a job does not ask for any more."""
+        await self._order(job, Desired.CANCELLED, f"gives its slice back, as {misfit}")
+
+    async def _order(self, job: str, desired: Desired, doing: str = "") -> Done:
         hub = self._hub
         record = await self._own(job, deleted=desired is Desired.DELETED)
         job = record.job.id
         if record.job.desired is not desired:
-            note = Note(f"job.{desired}", f"{hub.user} {_VERBS[desired]} it")
+            note = Note(f"job.{desired}", f"{hub.user} {doing or f'{_VERBS[desired]} it'}")
             await hub.store.set_desired(job, desired, note)
-        await self._carry_out(job)
+        wanted = await self._carry_out(job, desired)
+        if wanted is not desired:
+            raise _overtaken(job, wanted)
         return await self._done(job)
 
-    async def _carry_out(self, job: str) -> None:
-        """See to it that what is wanted of a job, other than running, is so."""
+    async def _carry_out(self, job: str, desired: Desired) -> Desired:
+        """See to it that what is wanted of a job is so; gives what is, if that was overtaken."""
         hub = self._hub
         deadline = hub.clock.monotonic() + ORDER_LIMIT
         while True:
             record = await hub.store.record(job)
+            if record.job.desired is not desired:
+                return record.job.desired
             if hub.liveness(record) is not Liveness.ALIVE:
                 with contextlib.suppress(HeldError):
                     await self._wind_down(record)
                     break
             if hub.clock.monotonic() >= deadline:
+                _, why = status_of_record(record, hub.liveness(record))
                 msg = (
-                    f"the controller of job {job} has not carried it out yet: "
-                    "the wish stays on the books"
+                    f"the controller of job {job} has not carried it out yet "
+                    f"({why or 'it gives no reason'}): the wish stays on the books"
                 )
                 raise UnfinishedError(msg)
             await hub.clock.sleep(LOOK_EVERY)
         session = hub.backends.session(record.job.session)
         if session.missing() is None:
             await session.end(session_name(job))
+        return desired
 
     async def _wind_down(self, record: JobRecord) -> None:
         """Do without a controller what it would have done; where nothing is left, nothing."""
         current = record.slice
-        if not record.attempts and not record.withdrawing and not (current and current.held):
+        left = record.attempts or record.withdrawing or (current and current.held)
+        # One that hangs may be about to ask for a slice.
+        if not left and self._hub.liveness(record) in (Liveness.NONE, Liveness.DEAD):
             return
         async with self._hub.acting(record, to_end=True) as ctx:
-            await wind_down(ctx)
+            # Before the lease was taken it may have been resumed.
+            if not _to_run((await ctx.record()).job):
+                await wind_down(ctx)
 
-    async def _done(self, job: str, note: str = "") -> Done:
+    async def _done(self, job: str, note: str = "", *, notes: Sequence[str] = ()) -> Done:
         record = await self._hub.store.record(job)
         status, reason = status_of_record(record, self._hub.liveness(record))
-        return Done(job, status, note or reason)
+        return Done(job, status, note or reason, notes=tuple(notes))
+
+
+def _check_agreed(job: str, change: Change | None, *, agreed: bool) -> None:
+    if change is not None and change.losses and not agreed:
+        msg = f"job {job} {'; it '.join(change.losses)}: add --yes if it may"
+        raise InvalidInputError(msg)
+
+
+def _to_run(job: Job) -> bool:
+    """Tell whether a job is wanted running and has not come to its end."""
+    return job.desired is Desired.RUNNING and job.ending is None
+
+
+def _overtaken(job: str, wanted: Desired) -> UnfinishedError:
+    msg = f"job {job} is wanted {wanted} by now: another command came after this one"
+    return UnfinishedError(msg)
 
 
 def _unfinished(record: JobRecord) -> bool:
     """Tell whether an order to end a job has not been carried out to the end."""
     job, slice_ = record.job, record.slice
-    if job.desired is Desired.RUNNING and job.ending is None:
+    if _to_run(job):
         return False
     # A stop keeps a slice only if it is ready.
     stopped = job.desired is Desired.STOPPED and slice_ is not None and slice_.held

@@ -262,8 +262,12 @@ class Logs:
             path = hub.home.command_log(job.user, job.id, attempt.number, 0)
         else:
             queue = await hub.store.queue(attempt.queue)
-            task = await hub.store.task(attempt.queue, attempt.task)
-            folder = hub.home.task(queue.folder, attempt.task, hidden=task.spec.hide)
+            try:
+                hidden = (await hub.store.task(attempt.queue, attempt.task)).spec.hide
+            except NotFoundError:
+                # Removed from the file since: its logs stay where they are.
+                hidden = hub.home.task(queue.folder, attempt.task, hidden=True).is_dir()
+            folder = hub.home.task(queue.folder, attempt.task, hidden=hidden)
             path = hub.home.task_log(folder, attempt.number, attempt.job, 0)
         prefix = path.name.removesuffix("_worker_0.log")
         source = _Source(attempt, path.parent, prefix, worker)
@@ -292,6 +296,6 @@ async def _first(chosen: Selection, *, run: int | None, follow: bool) -> Sequenc
             raise NotFoundError(msg)
         return found
     if not known and not follow:
-        msg = "nothing has run yet: `jobman show` says what it waits for"
+        msg = "nothing has run yet: `jobman show` says why"
         raise NotFoundError(msg)
     return known[-1:]

@@ -21,6 +21,7 @@ import pluggy
 from jobman_core import hookspecs
 from jobman_core.errors import InvalidInputError
 from jobman_core.interfaces.backend import Backend
+from jobman_core.interfaces.problem import HostProblem
 
 GROUP: Final = "jobman"
 BUILTIN: Final = "jobman-core"
@@ -46,10 +47,10 @@ KNOWN_DISTRIBUTIONS: Final = {
     ("cloud", "gcp"): "jobman-gcp",
     ("session", "tmux"): "jobman-tmux",
     ("session", "screen"): "jobman-screen",
-    ("environment", "venv"): "jobman-env-venv",
-    ("environment", "conda"): "jobman-env-conda",
-    ("environment", "docker"): "jobman-env-docker",
-    ("storage", "gcsfuse"): "jobman-storage-gcsfuse",
+    ("environment", "venv"): "jobman-venv",
+    ("environment", "conda"): "jobman-conda",
+    ("environment", "docker"): "jobman-docker",
+    ("storage", "gcsfuse"): "jobman-gcsfuse",
     ("notifier", "email"): "jobman-notify-email",
 }
 
@@ -97,7 +98,9 @@ class Plugins:
         self._limit = limit
         self._registry: dict[tuple[str, str], tuple[object, _Provider]] = {}
         self._rows: list[PluginRow] = []
-        self._loaded = False
+        #: Held by who loads: files are read in threads, and all wait for the whole of it.
+        self._loading = threading.RLock()
+        self._begun = self._loaded = False
         self._events: deque[tuple[str, Mapping[str, object]]] = deque()
         self._delivering: asyncio.Task[None] | None = None
         #: Calls that took too long, by plugin and hook.
@@ -114,14 +117,19 @@ class Plugins:
         """Load everything, at the first look: commands that only read the store need none of it."""
         if self._loaded:
             return
-        self._loaded = True
-        import importlib.metadata
+        with self._loading:
+            # What is being added asks for what is loaded, too.
+            if self._begun:
+                return
+            self._begun = True
+            import importlib.metadata
 
-        version = importlib.metadata.version(BUILTIN)
-        for name, module in self._builtins().items():
-            self.add(name, module, distribution=BUILTIN, version=version)
-        for point in importlib.metadata.entry_points(group=GROUP):
-            self._load(point)
+            version = importlib.metadata.version(BUILTIN)
+            for name, module in self._builtins().items():
+                self.add(name, module, distribution=BUILTIN, version=version)
+            for point in importlib.metadata.entry_points(group=GROUP):
+                self._load(point)
+            self._loaded = True
 
     async def judge(
         self,
@@ -166,6 +174,10 @@ class Plugins:
         self._events.append((hook_name, arguments))
         if self._delivering is None or self._delivering.done():
             self._delivering = asyncio.create_task(self._deliver())
+
+    def hears(self, hook_name: str) -> bool:
+        """Tell whether any plugin implements a hook."""
+        return bool(self._impls(hook_name))
 
     async def settle(self, limit: float) -> None:
         """Wait until plugins have heard of all events, for so many seconds at most."""
@@ -266,6 +278,10 @@ class Plugins:
             raise InvalidInputError(self.missing(kind, name))
         return found
 
+    def problems(self) -> list[HostProblem]:
+        """Give all checks on hosts, the core's own first."""
+        return [found for found, _ in self._backends.values() if isinstance(found, HostProblem)]
+
     def missing(self, kind: str, name: str) -> str:
         """Say that a backend is not there, and what to do."""
         for row in self._rows:
@@ -320,7 +336,7 @@ class Plugins:
     def _register(self, kind: str, thing: object, provider: _Provider) -> None:
         name = getattr(thing, "name", None)
         if kind == "problem":
-            fits, wanted = isinstance(thing, hookspecs.HostProblem), "host problem"
+            fits, wanted = isinstance(thing, HostProblem), "host problem"
         else:
             fits = isinstance(thing, type) and issubclass(thing, Backend)
             wanted = "backend class"

@@ -2,7 +2,7 @@
 
 import asyncio
 import fnmatch
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,18 +19,22 @@ from jobman_core.models.listing import JobView
 from jobman_core.models.outcome import Cause
 from jobman_core.models.queue import Queue
 from jobman_core.models.task import Task, TaskStatus
-from jobman_core.models.view import QueueView, TaskDetail
+from jobman_core.models.view import Done, QueueView, TaskDetail
 from jobman_core.run.wind_down import end_attempts
-from jobman_core.views import job_view, why_pending, workers_of
+from jobman_core.views import job_view, why, workers_of
 
 #: Looked for below the home, in this order, when no file is named.
 DEFAULTS: Final = ("queue_machines/tasks.yaml", "tasks.yaml")
 
 
 def places_of(home: Home, path: Path) -> tuple[Path, Path]:
-    """Give where a tasks file that someone names may lie: from here, then from the home."""
+    """Give where a tasks file that someone names may lie: from here, then from the home.
+
+    It may be a link itself, also one that leads nowhere now.
+    """
     given = path.expanduser()
-    return given.resolve(), (home.root / given).resolve()
+    here, there = Path.cwd() / given, home.root / given
+    return here.parent.resolve() / here.name, there.parent.resolve() / there.name
 
 
 def default_file(home: Home) -> Path | None:
@@ -79,7 +83,8 @@ class Queues:
             return await hub.queues.open(tasks_file(hub.home, path))
         except NotFoundError:
             # A queue whose file was moved away is still there, with its last good version.
-            named = known if path is None else [str(p) for p in places_of(hub.home, path)]
+            places = () if path is None else places_of(hub.home, path)
+            named = [str(p) for place in places for p in (place, place.resolve())] or known
             fits = [name for name in known if name in named]
             if not fits:
                 raise
@@ -93,7 +98,7 @@ class Queues:
         queue = await self.find(path)
         views = await self._workers(queue)
         tasks = [
-            attrs.evolve(task, reason=why_pending(task, views))
+            attrs.evolve(task, reason=why(task, views))
             for task in await self._hub.store.tasks(queue.path)
         ]
         return QueueView(Path(queue.path), tuple(tasks), workers_of(views), queue.problem)
@@ -103,11 +108,11 @@ class Queues:
         hub = self._hub
         queue = await self.find(path)
         found = await self._task(queue, task)
-        why = why_pending(found, await self._workers(queue))
+        reason = why(found, await self._workers(queue))
         attempts = await hub.store.attempts(queue=queue.path, task=task)
         folder = hub.home.task(queue.folder, task, hidden=found.spec.hide)
         logs = tuple(sorted(folder.glob("run_*_worker_*.log")))
-        return TaskDetail(attrs.evolve(found, reason=why), tuple(attempts), logs)
+        return TaskDetail(attrs.evolve(found, reason=reason), tuple(attempts), logs)
 
     async def match(
         self,
@@ -176,52 +181,62 @@ class Queues:
 
     async def prioritize(self, path: Path | None, task: str) -> None:
         """Let a task be picked before all others, once."""
-        hub = self._hub
-        queue = await self.find(path)
-        await self._task(queue, task)
-        note = Note("task.prioritized", f"{hub.user} puts it first")
-        await hub.store.prioritize(queue.path, task, note)
-        await hub.queues.mirror(Path(queue.path), now=True)
+        note = Note("task.prioritized", f"{self._hub.user} puts it first")
+        await self._change(path, task, self._hub.store.prioritize, note)
 
     async def mark_done(self, path: Path | None, task: str) -> None:
         """Call a task done; what runs of it goes on to its end."""
-        hub = self._hub
-        queue = await self.find(path)
-        await self._task(queue, task)
-        note = Note("task.marked_done", f"{hub.user} calls it done")
-        await hub.store.mark_done(queue.path, task, note)
-        await hub.queues.mirror(Path(queue.path), now=True)
+        note = Note("task.marked_done", f"{self._hub.user} calls it done")
+        await self._change(path, task, self._hub.store.mark_done, note)
 
-    async def cleanup(self, path: Path | None) -> list[str]:
-        """Resolve attempts whose controllers are lost; says what was done, a line each."""
+    async def cleanup(self, path: Path | None) -> list[Done]:
+        """Resolve attempts whose controllers are lost; gives what became of each such job."""
         hub = self._hub
         queue = await self.find(path)
         done = []
         for record in await hub.store.records(deleted=True):
-            stale = [attempt for attempt in record.attempts if attempt.queue == queue.path]
-            if not stale or hub.liveness(record) in (Liveness.ALIVE, Liveness.ELSEWHERE):
+            here = any(attempt.queue == queue.path for attempt in record.attempts)
+            if not here or hub.liveness(record) in (Liveness.ALIVE, Liveness.ELSEWHERE):
                 continue
             try:
                 hub.own(record.job)
-                async with hub.acting(record) as ctx:
-                    await end_attempts(ctx, stale, Cause.STALE)
+                async with hub.acting(record, to_end=True) as ctx:
+                    stale = await end_attempts(
+                        ctx, Cause.STALE, only=lambda attempt: attempt.queue == queue.path
+                    )
             except HeldError:
                 continue  # A controller came back meanwhile: it looks after them.
-            except JobmanError as error:
-                done.append(f"job {record.job.id}: {error}")
+            except (JobmanError, OSError) as error:
+                done.append(Done(record.job.id, None, error=error))
                 continue
-            names = ", ".join(str(attempt.task) for attempt in stale)
-            done.append(f"job {record.job.id}: released {names}")
+            if stale:
+                names = ", ".join(str(attempt.task) for attempt in stale)
+                done.append(Done(record.job.id, None, f"released {names}"))
         await hub.queues.mirror(Path(queue.path), now=True)
         return done
 
+    async def _change(
+        self,
+        path: Path | None,
+        task: str,
+        change: Callable[[str, str, Note], Awaitable[None]],
+        note: Note,
+    ) -> None:
+        """Change one task of a queue, in the store and in what people read."""
+        queue = await self.find(path)
+        await self._task(queue, task)
+        await change(queue.path, task, note)
+        await self._hub.queues.mirror(Path(queue.path), now=True)
+
     async def _workers(self, queue: Queue) -> list[JobView]:
         """Give the jobs that take tasks from a queue."""
-        return [
-            job_view(record, self._hub.liveness(record))
+        records = [
+            record
             for record in await self._hub.store.records()
             if record.job.queue == queue.path and record.job.desired is not Desired.CANCELLED
         ]
+        await self._hub.look_around(records)
+        return [job_view(record, self._hub.liveness(record)) for record in records]
 
     async def _task(self, queue: Queue, task: str) -> Task:
         return await self._hub.store.task(queue.path, task)

@@ -2,29 +2,29 @@
 
 import asyncio
 import contextlib
-import hashlib
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from jobman_core.command import Command
+from jobman_core.edits import Edits
 from jobman_core.errors import CommandFailedError, HeldError, NotFoundError
 from jobman_core.hub import Hub
 from jobman_core.interfaces.session import SessionStart
-from jobman_core.interfaces.store import JobRecord, Note
+from jobman_core.interfaces.store import Note
 from jobman_core.models.job import Desired, Job, Step
 from jobman_core.models.lease import Liveness
-
-if TYPE_CHECKING:
-    from jobman_core.config.job import JobFile
+from jobman_core.run.lease import end_hung
 
 _log = logging.getLogger(__name__)
 
 #: Seconds for a controller to take its lease after its session started.
 START_LIMIT: Final = 10.0
+#: How many begin at the same time: each may be a process of its own.
+_AT_ONCE: Final = 8
 #: Seconds between two looks whether it has.
 LOOK_EVERY: Final = 0.05
 
@@ -35,6 +35,7 @@ class Starter:
     def __init__(self, hub: Hub) -> None:
         """Keep the home."""
         self._hub = hub
+        self._edits = Edits(hub)
 
     async def start(self, job: str) -> Job:
         """Want a job running, and start its controller in its session.
@@ -46,14 +47,35 @@ class Starter:
         hub = self._hub
         async with self._starting(job):
             record = await hub.store.record(job)
-            if hub.liveness(record) in (Liveness.ALIVE, Liveness.ELSEWHERE):
+            liveness = hub.liveness(record)
+            if liveness in (Liveness.ALIVE, Liveness.ELSEWHERE):
                 msg = f"job {job} has a live controller: `jobman stop {job}` ends it"
                 raise HeldError(msg)
-            record = await self.take_in_edits(record)
+            if liveness is Liveness.HUNG and record.holder is not None:
+                # It may have more jobs than this one: its session must not take it for alive.
+                await end_hung(hub.store, record.holder[1])
+            record = await self._edits.take_in(record)
             note = Note("job.started", f"{hub.user} starts it")
             await hub.store.set_desired(job, Desired.RUNNING, note)
             await self._start_session(record.job)
         return (await hub.store.record(job)).job
+
+    async def start_all(self, jobs: Sequence[str]) -> None:
+        """Start several jobs, some at a time.
+
+        Raises:
+            JobmanError: the first that went wrong, after all were tried.
+        """
+        turns = asyncio.Semaphore(_AT_ONCE)
+
+        async def start(job: str) -> None:
+            async with turns:
+                await self.start(job)
+
+        starts = await asyncio.gather(*map(start, jobs), return_exceptions=True)
+        for failure in starts:
+            if failure is not None:
+                raise failure
 
     async def _start_session(self, job: Job) -> None:
         hub = self._hub
@@ -68,6 +90,7 @@ class Starter:
             log,
             hub.home.root,
             dict(os.environ),
+            job.id,
         )
         try:
             await session.start(start)
@@ -117,48 +140,15 @@ class Starter:
             raise NotFoundError(msg)
         path = folder / ".start.lock"
         lock = portalocker.Lock(path, timeout=START_LIMIT * 2, fail_when_locked=False)
-        await asyncio.to_thread(lock.acquire)
+        try:
+            await asyncio.to_thread(lock.acquire)
+        except portalocker.LockException as error:
+            msg = f"another command has been starting job {job} for long: wait for it, or end it"
+            raise HeldError(msg) from error
         try:
             yield
         finally:
             lock.release()
-
-    def read_edits(self, job: Job) -> "tuple[JobFile, str] | None":
-        """Read a snapshot that was edited, and give its hash too; None: it was not.
-
-        Raises:
-            ConfigError: it has faults.
-            NotFoundError: it is not there any more.
-        """
-        path = self._hub.home.config(job.user, job.id)
-        try:
-            spec_hash = hashlib.sha256(path.read_bytes()).hexdigest()
-        except FileNotFoundError:
-            msg = f"job {job.id} has no {path}: it was cleaned; create it anew"
-            raise NotFoundError(msg) from None
-        if spec_hash == job.spec_hash:
-            return None
-        # Only when a snapshot was edited: YAML is too slow to import for every command.
-        from jobman_core.config.job import read_snapshot
-
-        return read_snapshot(path, self._hub.surroundings()), spec_hash
-
-    async def take_in_edits(self, record: JobRecord) -> JobRecord:
-        """Let an edited snapshot count from this start on.
-
-        Raises:
-            ConfigError: it has faults.
-        """
-        hub, job = self._hub, record.job
-        edited = self.read_edits(job)
-        if edited is None:
-            return record
-        from jobman_core.create import draft_of
-
-        file, spec_hash = edited
-        draft = await draft_of(hub, file, job.user)
-        await hub.store.set_spec(job.id, draft, spec_hash=spec_hash)
-        return await hub.store.record(job.id)
 
 
 def session_name(job: str) -> str:

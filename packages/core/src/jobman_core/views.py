@@ -1,7 +1,7 @@
 """From facts to what front ends show."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from jobman_core.interfaces.store import JobRecord
 from jobman_core.models.accelerator import Accelerator
@@ -75,8 +75,18 @@ def _kind(view: JobView) -> str:
     return "waiting" if view.status in _WAITING else "idle"
 
 
-def why_pending(task: Task, views: Iterable[JobView]) -> str:
-    """Say why a task that could start does not."""
+#: What is to be known of a task that runs on a job whose controller is not well.
+_UNDRIVEN: Final = {
+    Liveness.NONE: "has no controller",
+    Liveness.DEAD: "has no controller",
+    Liveness.HUNG: "has a controller that hangs",
+}
+
+
+def why(task: Task, views: Iterable[JobView]) -> str:
+    """Say why a task is as it is, by what can be seen of its queue's workers."""
+    if task.running:
+        return _why_running(task, {view.id: view for view in views})
     if task.status not in (TaskStatus.PENDING, TaskStatus.RETRY):
         return task.reason
     accelerator = Accelerator.parse(task.spec.accelerator).name
@@ -88,12 +98,26 @@ def why_pending(task: Task, views: Iterable[JobView]) -> str:
     live = [view for view in fits if _kind(view) != "stopped"]
     where = f" in {task.spec.zone}" if task.spec.zone else ""
     if not fits:
-        why = f"no worker has {accelerator}{where}"
+        reason = f"no worker has {accelerator}{where}"
     elif not live:
-        why = f"the workers with {accelerator}{where} are stopped"
+        reason = f"the workers with {accelerator}{where} are stopped"
     elif all(_kind(view) == "waiting" for view in live):
-        why = f"the workers with {accelerator}{where} wait for their slices"
+        reason = f"the workers with {accelerator}{where} wait for their slices"
     else:
-        why = f"waits for a free worker with {accelerator}{where}"
+        reason = f"waits for a free worker with {accelerator}{where}"
     # A pending task's own reason says no more than the best of these.
-    return f"{task.reason}; {why}" if task.status is TaskStatus.RETRY else why
+    return f"{task.reason}; {reason}" if task.status is TaskStatus.RETRY else reason
+
+
+def _why_running(task: Task, views: Mapping[str, JobView]) -> str:
+    """Say where a task runs, and what is odd about that."""
+    reasons = [task.reason]
+    if task.removed:
+        reasons.append("removed from the file: it ends, and does not start again")
+    for run in task.running:
+        view = views.get(run.job)
+        trouble = _UNDRIVEN.get(view.controller) if view is not None else None
+        if trouble:
+            ways = f"`jobman resume {run.job}` takes it up, `jobman queue --cleanup` releases it"
+            reasons.append(f"job {run.job} {trouble}: {ways}")
+    return "; ".join(reason for reason in reasons if reason)

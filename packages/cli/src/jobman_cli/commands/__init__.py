@@ -22,6 +22,6 @@ SECTIONS: Final = (
         ),
     ),
     ("Tasks", ("queue",)),
-    ("Output", ("logs", "attach")),
-    ("More", ("demo", "validate", "plugins")),
+    ("Output", ("logs", "attach", "ssh")),
+    ("More", ("demo", "solve", "validate", "plugins")),
 )

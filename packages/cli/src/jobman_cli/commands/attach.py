@@ -1,7 +1,5 @@
 """``jobman attach``: the session in which a job's controller lives."""
 
-import os
-
 import typer
 
 from jobman_cli import arguments
@@ -20,8 +18,8 @@ def register(app: typer.Typer) -> None:
 def attach(ctx: typer.Context, job: arguments.Job) -> None:
     """Enter the session of a job's controller.
 
-    In tmux, Ctrl-B and then D leaves it again. With --json the command that enters it is printed
-    instead.
+    Ctrl-B and then D leaves it again in tmux, Ctrl-A and then D in screen. With --json the command
+    that enters it is printed instead.
     """
     front = front_of(ctx)
     argv = front.run(lambda app: app.attach(job))
@@ -35,5 +33,4 @@ def attach(ctx: typer.Context, job: arguments.Job) -> None:
         raise InvalidInputError(msg)
     # A session within another is what tmux refuses while it knows of it.
     env = {name: value for name, value in front.env.items() if name != "TMUX"}
-    front.stdout.flush()
-    os.execvpe(argv[0], [*argv], env)  # noqa: S606 - no shell is wanted
+    front.become(argv, env)

@@ -22,7 +22,7 @@ def cancel(
     ctx: typer.Context,
     jobs: arguments.Jobs,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="As for `delete`; cancel never asks.")
+        bool, typer.Option("--yes", "-y", help="Accepted, and ignored: cancel never asks.")
     ] = False,
 ) -> None:
     """Stop jobs and give their slices back; they stay listed.

@@ -28,6 +28,7 @@ def register(app: typer.Typer) -> None:
 def create(
     ctx: typer.Context,
     config: Annotated[Path, typer.Argument(metavar="CONFIG", help="The job file.")],
+    *,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Only show what would be asked of the cloud and run."),
@@ -39,11 +40,17 @@ def create(
         int | None,
         typer.Option("--count", metavar="N", help="Create so many alike, instead of one."),
     ] = None,
+    force_region: Annotated[
+        bool,
+        typer.Option(
+            "--force-region", help="Go on with buckets that are far away, missing or forbidden."
+        ),
+    ] = False,
 ) -> None:
     """Create a job from a file, and start it.
 
-    The id is all that is printed on standard output. A file with faults is told with all of them
-    at once, and nothing is created.
+    The id is all that is printed on standard output. All faults of a file are shown at once, and
+    then nothing is created.
     """
     front = front_of(ctx)
     if count is not None and count < 1:
@@ -51,13 +58,15 @@ def create(
 
         msg = f"--count {count}: create at least 1 job"
         raise InvalidInputError(msg)
+    waived = ("--force-region",) if force_region else ()
     if dry_run:
-        plan = front.run(lambda app: app.plan(config))
+        plan = front.run(lambda app: app.plan(config, waived=waived))
         _show_plan(front, plan, 1 if count is None else count)
         return
 
     async def body(app: "App") -> "list[Created]":
-        return await app.create(config, count=1 if count is None else count, start=not no_start)
+        many = 1 if count is None else count
+        return await app.create(config, count=many, start=not no_start, waived=waived)
 
     made = front.run(body, make=True)
     for note in dict.fromkeys(note for one in made for note in one.notes):
@@ -90,6 +99,7 @@ def _show_plan(front: Front, plan: "Plan", count: int) -> None:
     front.say(front.paint(output.clean(plan.name), "bold") + times, "", "on the cloud:")
     front.say(*(f"  {output.clean(line)}" for line in plan.cloud))
     for title, hosts, script in plan.steps:
-        front.say("", f"{output.clean(title)}, on {output.clean(hosts)}:")
+        on = f", on {output.clean(hosts)}:" if hosts else ""
+        front.say("", f"{output.clean(title)}{on}")
         front.say(*(f"  {output.clean(line)}" for line in script.expandtabs().splitlines()))
     front.note("", "nothing was created: this was a dry run")

@@ -11,6 +11,7 @@ from jobman_cli.front import Front, front_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from jobman_core.app import App
     from jobman_core.models.listing import JobView
 
 _EXAMPLES = """
@@ -36,14 +37,28 @@ def list_jobs(
     """List jobs with their status, and the cores that they hold."""
     front = front_of(ctx)
     front.need_home()
-    views = front.run(lambda app: app.list(mine=mine, deleted=everything, refresh=refresh))
+
+    async def body(app: "App") -> "tuple[Sequence[JobView], str]":
+        views = await app.list(mine=mine, deleted=everything, refresh=refresh)
+        return views, "" if views else await _why_none(app, mine=mine, everything=everything)
+
+    views, why_none = front.run(body)
     if front.json:
         front.document([documents.job(view) for view in views])
     elif views:
         front.say(*_lines(front, views))
     else:
-        whose = "no jobs of yours" if mine else "no jobs"
-        front.note(f"{whose}: `jobman create job.yaml` makes one, `jobman demo` shows how it works")
+        front.note(why_none)
+
+
+async def _why_none(app: "App", *, mine: bool, everything: bool) -> str:
+    """Say why the list is empty, and what there is to do."""
+    none = "no jobs of yours" if mine else "no jobs"
+    if not app.found:
+        none = f"no jobman home in {output.clean(str(app.home))}"
+    elif not everything and await app.list(mine=mine, deleted=True):
+        return f"{none} but deleted ones: `jobman list --all` shows them"
+    return f"{none}: `jobman create job.yaml` makes one, `jobman demo` shows how it works"
 
 
 def what(view: "JobView") -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jobman_core.app import App
-    from jobman_core.models.task import Task
+    from jobman_core.models.task import Repo, Task
     from jobman_core.models.view import QueueView, QueueWorkers, TaskDetail
 
 _EXAMPLES = """
@@ -119,7 +119,10 @@ def queue(
         _show_task(front, found)
         return
 
+    code = 0
+
     async def act(app: "App") -> "list[str] | QueueView":
+        nonlocal code
         said: list[str] = []
         if chosen.given:
             said = await _reset(front, app, file, chosen, yes=yes)
@@ -130,7 +133,7 @@ def queue(
             await app.mark_done(file, done)
             said = [f"{done} counts as done"]
         elif cleanup:
-            said = [*await app.cleanup(file)] or ["nothing was left by workers that are gone"]
+            said, code = await _clean_up(front, app, file)
         else:
             return await app.queue(file)
         if not front.json:
@@ -142,10 +145,10 @@ def queue(
     result = front.run(act, make=True)
     if isinstance(result, list):
         _say(front, result)
-    elif front.json:
-        front.document(documents.queue(result))
     else:
-        front.say(*_lines(front, result, show_all=show_all))
+        _show_queue(front, result, show_all=show_all)
+    if code:
+        raise typer.Exit(code)
 
 
 def _say(front: Front, said: list[str]) -> None:
@@ -186,6 +189,25 @@ async def _reset(
     return [said + (f"; {again} of them had been done" if again else "")]
 
 
+async def _clean_up(front: Front, app: "App", file: Path | None) -> tuple[list[str], int]:
+    """Tell of each failure; give what was done, and the code to end with."""
+    found = await app.cleanup(file)
+    codes = [front.fail(done.error, about=f"job {done.id}") for done in found if done.error]
+    said = [f"job {done.id}: {done.note}" for done in found if not done.error]
+    if not found:
+        said = ["nothing was left by workers that are gone"]
+    return said, next(iter(codes), 0)
+
+
+def _show_queue(front: Front, view: "QueueView", *, show_all: bool) -> None:
+    if view.problem:
+        front.warn(f"{view.problem}: what follows is its last good version")
+    if front.json:
+        front.document(documents.queue(view))
+    else:
+        front.say(*_lines(front, view, show_all=show_all))
+
+
 def _lines(front: Front, view: "QueueView", *, show_all: bool) -> list[str]:
     shown = [task for task in view.tasks if show_all or not task.spec.hide]
     statuses: dict[str, int] = {}
@@ -194,8 +216,6 @@ def _lines(front: Front, view: "QueueView", *, show_all: bool) -> list[str]:
     counts = ", ".join(f"{number} {status.lower()}" for status, number in statuses.items())
     path = output.clean(str(view.path))
     lines = [f"{path}: {output.count(len(view.tasks), 'task')}" + (f": {counts}" if counts else "")]
-    if view.problem:
-        front.warn(f"{view.problem}: what follows is its last good version")
     accelerators = dict.fromkeys([*(task.spec.accelerator for task in shown), *view.workers])
     for accelerator in accelerators:
         lines += ["", front.paint(output.clean(accelerator), "bold")]
@@ -246,11 +266,11 @@ def _show_task(front: Front, found: "TaskDetail") -> None:
         f"{front.paint(output.clean(task.id), 'bold')}  {front.paint(status.text, status.colour)}"
     )
     if task.reason:
-        front.say(f"  {output.clean(task.reason)}")
+        front.say(*output.hanging("  ", output.clean(task.reason), front.room))
     pairs = [
         ("accelerator", spec.accelerator),
         ("zone", spec.zone or "any"),
-        ("code", f"{spec.repo.url} at {spec.repo.branch}" if spec.repo else ""),
+        ("code", _code(spec.repo) if spec.repo else ""),
         ("depends on", ", ".join(spec.depends_on)),
         ("jobs at once", str(spec.max_jobs)),
         ("failures", f"{task.counters.fail_count} of {max(1, spec.max_retries)} allowed attempts"),
@@ -262,6 +282,12 @@ def _show_task(front: Front, found: "TaskDetail") -> None:
     if found.logs:
         front.say("", front.paint("Logs", "bold"))
         front.say(*(f"  {output.clean(str(path))}" for path in found.logs))
+
+
+def _code(repo: "Repo") -> str:
+    from jobman_core.models.address import mask
+
+    return f"{mask(repo.url, repo.url)} at {repo.branch}"
 
 
 def _runs(front: Front, found: "TaskDetail", now: datetime) -> list[str]:

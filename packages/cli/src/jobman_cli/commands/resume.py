@@ -25,17 +25,24 @@ def register(app: typer.Typer) -> None:
 def resume(
     ctx: typer.Context,
     jobs: arguments.JobsOrNone = None,
+    *,
     everything: Annotated[
         bool,
         typer.Option("--all", help="Every job that should be running and has no controller."),
     ] = False,
     force: arguments.Force = False,
     force_prefix: arguments.ForcePrefix = False,
+    reload: arguments.Reload = False,
+    yes: arguments.Yes = False,
 ) -> None:
     """Start jobs again, or take up again what still runs.
 
     A program that went on without its controller is not disturbed: its job takes it up where it
     is. One whose controller runs is left alone.
+
+    What was edited in a job's config.yaml counts from then on. With --reload it is replaced by the
+    file that the job was created from; name and number stay. A slice that the file does not ask for
+    any more is given back, after a question.
     """
     front = front_of(ctx)
     if bool(jobs) == everything:
@@ -43,13 +50,22 @@ def resume(
 
         msg = "resume what: give ids, or --all" if not jobs else "--all and ids: give one of them"
         raise InvalidInputError(msg)
-    arguments.note_force(front, force=force, force_prefix=force_prefix)
+    of_one = {"--reload": reload, "--force": force, "--force-prefix": force_prefix}
+    if everything and any(of_one.values()):
+        from jobman_core.errors import InvalidInputError
+
+        option = next(name for name, given in of_one.items() if given)
+        msg = f"{option} is for jobs that are named: give ids instead of --all"
+        raise InvalidInputError(msg)
+    agreed = yes or front.stdin.isatty()
 
     async def act(app: "App", job: str) -> "Done":
         if everything:
             # What one of these lacks may also be the end that somebody asked for.
             return await app.bring_back(job)
-        return await app.resume(job, force=force, force_prefix=force_prefix)
+        return await app.resume(
+            job, force=force, force_prefix=force_prefix, reload=reload, agreed=agreed
+        )
 
     found = jobs or front.run(lambda app: app.unattended())
     if everything and not found:
@@ -59,5 +75,6 @@ def resume(
         found,
         act,
         "resuming",
+        losses=None if yes or everything else lambda app, job: app.losses(job, reload=reload),
         report=everything or None,
     )

@@ -40,7 +40,11 @@ def run(
     again.
     """
     front = front_of(ctx)
-    arguments.note_force(front, force=force, force_prefix=force_prefix)
+    if cmd_only and (force or force_prefix):
+        from jobman_core.errors import InvalidInputError
+
+        msg = "--cmd-only prepares nothing, and --force prepares anew: give one of them"
+        raise InvalidInputError(msg)
 
     async def body(app: "App") -> "JobView":
         return await app.run(job, force=force, force_prefix=force_prefix, cmd_only=cmd_only)

@@ -22,4 +22,9 @@ def stop(ctx: typer.Context, jobs: arguments.Jobs) -> None:
     Returns when every host has confirmed the end. A slice that is kept still costs: `jobman delete`
     and `jobman cancel` give it back.
     """
-    several.on_each(front_of(ctx), jobs, lambda app, job: app.stop(job), "stopping")
+    several.on_each(
+        front_of(ctx),
+        jobs,
+        lambda app, job: app.stop(job),
+        "waiting for all hosts to confirm the end of",
+    )

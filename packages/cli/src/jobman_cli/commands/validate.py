@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jobman_core.app import App
-    from jobman_core.errors import Fault
+    from jobman_core.models.view import Checked
 
 _EXAMPLES = """
 $ jobman validate job.yaml tasks.yaml
@@ -35,16 +35,18 @@ def validate(
     """
     front = front_of(ctx)
 
-    async def body(app: "App") -> "dict[Path, Sequence[Fault]]":
-        return {path: await app.validate([path]) for path in files}
+    async def body(app: "App") -> "Sequence[Checked]":
+        return await app.validate(files)
 
-    by_file = front.run(body)
+    looks = front.run(body)
+    for note in dict.fromkeys(note for look in looks for note in look.notes):
+        front.note(f"note: {output.clean(note)}")
     # A tasks file may be named, and be meant by a job file as well.
-    faults = list(dict.fromkeys(fault for found in by_file.values() for fault in found))
+    faults = list(dict.fromkeys(fault for look in looks for fault in look.faults))
     if front.json:
         front.document([documents.fault(fault) for fault in faults])
     else:
-        front.say(*(f"{output.clean(str(path))}: ok" for path in files if not by_file[path]))
+        front.say(*(f"{output.clean(str(look.path))}: ok" for look in looks if not look.faults))
     if faults:
         from jobman_core.errors import ConfigError
 

@@ -1,13 +1,15 @@
 """The second half of reading a job file: from final values to a checked JobSpec."""
 
+import os.path
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import attrs
 
 from jobman_core.config.faults import check_hosts
+from jobman_core.config.identities import WITHOUT_SSH, faults_of, home_folder
 from jobman_core.config.interpolate import NAME, TPU_NAME
-from jobman_core.config.nodes import Map, Node, Path_, Scalar, Seq, as_int
+from jobman_core.config.nodes import Map, Node, Path_, Scalar, Seq, as_int, is_null, short
 from jobman_core.config.places import cloud_of, planned_hosts, read_places
 from jobman_core.config.reading import Reading, section_backends
 from jobman_core.config.sections import (
@@ -16,8 +18,10 @@ from jobman_core.config.sections import (
     CommandSection,
     JobSection,
     Prefixes,
+    TpuOptions,
     to_plain,
 )
+from jobman_core.config.shipped import job_code
 from jobman_core.config.structure import structure
 from jobman_core.interfaces.backend import NoConfig
 from jobman_core.interfaces.environment import Environment
@@ -35,11 +39,36 @@ from jobman_core.models.slice import SliceRequest
 _WITH_WORKERS: Final = (("command",),)
 _WITH_PREFIX: Final = (("job", "prefix"), ("job", "queue", "prefix"))
 _AUTO: Final = "auto"
-#: Known, and brought by a later version.
-_SHARED: Final = "shared"
 #: What a job gets whose file and settings name no session, the first that works.
 _SESSIONS: Final = ("tmux", "process")
 _LAST_PORT: Final = 65535
+#: Settings of OpenSSH that jobman makes itself, by their names in lower case, and what a job's file
+#: says instead: without them commands are not data, or hosts not themselves.
+SSH_OURS: Final = {
+    "user": "write remote_user",
+    "port": "write ssh.port",
+    **dict.fromkeys(
+        (
+            "batchmode",
+            "checkhostip",
+            "clearallforwardings",
+            "controlmaster",
+            "controlpath",
+            "forkafterauthentication",
+            "globalknownhostsfile",
+            "hashknownhosts",
+            "hostkeyalias",
+            "nohostauthenticationforlocalhost",
+            "permitlocalcommand",
+            "remotecommand",
+            "stdinnull",
+            "stricthostkeychecking",
+            "updatehostkeys",
+            "userknownhostsfile",
+        ),
+        "take it out",
+    ),
+}
 
 
 @attrs.frozen
@@ -57,12 +86,14 @@ def assemble(reading: Reading) -> Assembled | None:
     """Check all of a file's values; None if that leaves no job. Faults are in the reading."""
     notes: list[str] = []
     requests = read_places(reading)
+    _note_options(reading, notes)
     hosts = planned_hosts(reading)
     if hosts is not None:
         for path, node in _workers(reading.tree, ()):
             check_hosts(node, path, hosts, reading.faults)
     job = _job(reading)
     command = _command(reading)
+    code = job_code(reading)
     sections = _sections(reading, job, notes)
     session = _session(reading, job)
     if job is None:
@@ -74,10 +105,22 @@ def assemble(reading: Reading) -> Assembled | None:
     if reading.faults or not requests or work is None:
         return None
     spec = _spec(reading, job=job, requests=requests, work=work, prefix=prefix, sections=sections)
+    spec = attrs.evolve(spec, code=code)
     _ask_environment(reading, spec)
     queue = work.config if isinstance(work, QueueMode) else None
     number = job.worker_num or (_AUTO if queue else None)
     return Assembled(spec, session, queue, number, tuple(notes))
+
+
+def _note_options(reading: Reading, notes: list[str]) -> None:
+    """Say what of ``tpu`` has no meaning where nothing is asked of a cloud."""
+    section = reading.section("tpu")
+    if section is None or cloud_of(reading) != WITHOUT_SSH:
+        return
+    names = (a.name for a in attrs.fields(TpuOptions))
+    if left := [f"tpu.{n}" for n in names if n in section and not is_null(section[n])]:
+        why = "hosts of cloud 'local' are folders of this machine"
+        notes.append(f"{', '.join(left)} passed over: {why}")
 
 
 def _job(reading: Reading) -> JobSection | None:
@@ -162,6 +205,9 @@ def _sections(
         if section is None:
             continue
         unused = "environment" in kinds and name != chosen
+        if unused and chosen is None:
+            # With an env_type it is one to switch to.
+            notes.append(f"{name} is passed over: `env_type: {name}` below job lets it count")
         shape = _section_shape(reading, name)
         value = structure(section, shape, (name,), reading.faults, partial=unused)
         if value is not None and not unused:
@@ -170,7 +216,7 @@ def _sections(
             _installed(reading, "storage", name, (name,))
     if chosen is not None:
         _check_environment(reading, chosen)
-    _check_ssh(reading, notes)
+    _check_ssh(reading, notes, result.get("ssh") or {})
     if MAIL_SECTION in reading.tree:
         notes.append(
             f"{MAIL_SECTION} belongs to an old version and has no effect: "
@@ -209,7 +255,7 @@ def _check_environment(reading: Reading, name: str) -> None:
         reading.faults.add(path, f"there is no section {name!r}: write one, or take env_type out")
 
 
-def _check_ssh(reading: Reading, notes: list[str]) -> None:
+def _check_ssh(reading: Reading, notes: list[str], given: Mapping[str, Any]) -> None:
     section = reading.section("ssh")
     if section is None:
         return
@@ -217,8 +263,26 @@ def _check_ssh(reading: Reading, notes: list[str]) -> None:
     number = as_int(port) if isinstance(port, Scalar) else None
     if number is not None and not 0 < number <= _LAST_PORT:
         reading.faults.add(("ssh", "port"), f"{number} is no port: use 1 to {_LAST_PORT}")
-    if cloud_of(reading) == "local":
+    for name, value in (given.get("options") or {}).items():
+        path = ("ssh", "options", name)
+        if not (name.isascii() and name.isalnum()):
+            # OpenSSH would read "Port 1" as one with a value of its own.
+            wrong = f"{short(name)!r} is no setting of ssh_config(5): write one like ProxyJump"
+            reading.faults.add(path, wrong)
+        elif instead := SSH_OURS.get(name.lower()):
+            reading.faults.add(path, f"jobman sets {name} itself: {instead}")
+        elif not value.strip() or not value.isprintable():
+            reading.faults.add(path, "it must be one line of plain text that is not empty")
+    if cloud_of(reading) == WITHOUT_SSH:
         notes.append("ssh is passed over: hosts of cloud 'local' are folders of this machine")
+        return
+    key = given.get("private_key")
+    # An agent may have what only the public one stands for here.
+    if reading.fresh and key and not any(map(os.path.exists, (key, f"{key}.pub"))):
+        wrong = f"the key file {key} is not there: correct its path"
+        reading.faults.add(("ssh", "private_key"), wrong)
+    for at, wrong in faults_of(given, home_folder(), notes if reading.fresh else None):
+        reading.faults.add(("ssh", *at), wrong)
 
 
 def _session(reading: Reading, job: JobSection | None) -> str:
@@ -228,9 +292,7 @@ def _session(reading: Reading, job: JobSection | None) -> str:
     if named is None:
         return _default_session(reading)
     session = around.find("session", named, Session)  # type: ignore[type-abstract]
-    if named == _SHARED and session is None:
-        reading.faults.add(path, "session 'shared' is not available yet: use tmux or process")
-    elif session is None:
+    if session is None:
         reading.faults.add(path, around.plugins.missing("session", named))
     elif reading.fresh:
         # A job that exists may be run in the foreground where its session is not to be had.

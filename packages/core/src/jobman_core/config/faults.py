@@ -13,6 +13,10 @@ _NEAR: Final = 0.65
 _LISTED: Final = 16
 
 
+class WrongValueError(ValueError):
+    """A value that its key cannot have; the message says why."""
+
+
 class Faults:
     """Collects what is wrong with a file, each fault at the place of its key."""
 

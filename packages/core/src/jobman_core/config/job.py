@@ -5,6 +5,7 @@ and the text of ``config.yaml`` once it has. From then on the snapshot is the jo
 final, and so is everything that the environment decided (:func:`load_snapshot`).
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -12,18 +13,24 @@ import attrs
 
 from jobman_core.config.assemble import Assembled, assemble
 from jobman_core.config.interpolate import TPU_NAME
-from jobman_core.config.nodes import Map, Path_, is_null
+from jobman_core.config.nodes import Map, Path_, Scalar, dotted, is_null, locate, undotted
 from jobman_core.config.places import cloud_of
 from jobman_core.config.reading import Reading, read
 from jobman_core.config.snapshot import snapshot_text
 from jobman_core.config.source import Source, parse_source, read_source
 from jobman_core.config.surroundings import Surroundings
 from jobman_core.errors import ConfigError, Fault
+from jobman_core.interfaces.backend import Problem
 from jobman_core.interfaces.store import JobDraft
 from jobman_core.models.job import JobSpec
+from jobman_core.models.task import Code
 
 #: Stands in for the suffix while a file is checked; as long as any that will come.
 _TRIAL: Final = "000000"
+#: The same for what is packed of its code.
+_TRIAL_CODE: Final = "0" * 64
+_CODE: Final = ("code", "snapshot")
+_NOTHING: Final = Scalar("", null=True)
 
 
 @attrs.frozen
@@ -62,6 +69,11 @@ class JobFile:
             worker_num=self.worker_num,
         )
 
+    @property
+    def origin(self) -> tuple[Path, str]:
+        """The file, absolute, and the text that was read from it."""
+        return Path(self._source.path).absolute(), self._source.text
+
     def spec(self, suffix: str | None = None) -> JobSpec:
         """Give the job, with names that end in the suffix; None takes them as they are.
 
@@ -70,14 +82,46 @@ class JobFile:
         """
         return _assemble(self._source, self._around, suffix, fresh=self._fresh).spec
 
-    def snapshot(self, suffix: str | None = None) -> str:
+    def refuse(self, problems: Iterable[tuple[str, Problem]]) -> None:
+        """Find the places of what backends say of their sections, each by its name.
+
+        Raises:
+            ConfigError: there are any problems.
+        """
+        faults = [self.fault((name, *undotted(p.key)), p.message) for name, p in problems]
+        if faults:
+            raise ConfigError(faults)
+
+    @property
+    def checked(self) -> JobSpec:
+        """The job, with a suffix that stands in for the one to come."""
+        return self.spec(_TRIAL if self._fresh else None)
+
+    @property
+    def code(self) -> Code | None:
+        """The folder that the job ships."""
+        return self.checked.code
+
+    def fault(self, path: Path_, message: str) -> Fault:
+        """Say what is wrong at a key of the file."""
+        line, column = locate(self._source.root, path)
+        return Fault(self._source.path, line, column, dotted(path), message)
+
+    def snapshot(
+        self, suffix: str | None = None, *, job: str | None = None, code: str | None = None
+    ) -> str:
         """Give the text of the job's ``config.yaml``, which reads back as :meth:`spec`.
+
+        Args:
+            suffix: makes the names unique; None takes them as they are.
+            job: the name that the job has already, whatever the file says.
+            code: what was packed of the code, if the text is to say so.
 
         Raises:
             ConfigError: what the file refers to has changed since it was read.
         """
-        reading = read(self._source, self._around, suffix, fresh=self._fresh)
-        text = _snapshot(reading)
+        reading = read(self._source, self._around, suffix, fresh=self._fresh, job=job)
+        text = _snapshot(reading, code)
         reading.faults.check()
         return text
 
@@ -100,13 +144,13 @@ def parse_job(text: str, path: Path, around: Surroundings) -> JobFile:
     return _job_file(parse_source(text, path), around, fresh=True)
 
 
-def read_snapshot(path: Path, around: Surroundings) -> JobFile:
-    """Read a job's ``config.yaml``, which its owner may have edited.
+def read_snapshot(path: Path, around: Surroundings, job: str | None = None) -> JobFile:
+    """Read the ``config.yaml`` of the job of a name, which its owner may have edited.
 
     Raises:
         ConfigError: every fault of the file.
     """
-    return _job_file(read_source(path), around, fresh=False)
+    return _job_file(read_source(path), around, fresh=False, job=job)
 
 
 def load_snapshot(path: Path, around: Surroundings) -> JobSpec:
@@ -129,11 +173,13 @@ def _assemble(
     return result
 
 
-def _job_file(source: Source, around: Surroundings, *, fresh: bool) -> JobFile:
+def _job_file(
+    source: Source, around: Surroundings, *, fresh: bool, job: str | None = None
+) -> JobFile:
     suffix = _TRIAL if fresh else None
-    reading = read(source, around, suffix, fresh=fresh)
+    reading = read(source, around, suffix, fresh=fresh, job=job)
     result = assemble(reading)
-    text = _snapshot(reading) if fresh else ""
+    text = _snapshot(reading, _TRIAL_CODE) if fresh else ""
     reading.faults.check()
     assert result is not None  # noqa: S101 - for the type checker: without faults there is one
     if fresh:
@@ -158,7 +204,7 @@ def _job_file(source: Source, around: Surroundings, *, fresh: bool) -> JobFile:
     )
 
 
-def _snapshot(reading: Reading) -> str:
+def _snapshot(reading: Reading, code: str | None) -> str:
     tpu = reading.source.root.get("tpu")
     # Settings may change later; the job keeps what it was created with.
     wanted: dict[Path_, str | None] = {
@@ -174,6 +220,12 @@ def _snapshot(reading: Reading) -> str:
             added[path] = value
         elif is_null(tpu[str(path[-1])]):
             decided[path] = value
+    section = reading.section("code")
+    if code is not None and section is not None and is_null(section.get("snapshot", _NOTHING)):
+        if "snapshot" in section:
+            decided[_CODE] = code
+        else:
+            added[_CODE] = code
     return snapshot_text(reading.source, reading.values, decided, added, reading.faults)
 
 
@@ -184,7 +236,10 @@ def _check_snapshot(text: str, reading: Reading, result: Assembled) -> None:
         again = _assemble(parse_source(text, source.path), reading.around, None, fresh=False).spec
     except ConfigError:
         again = None
-    if again != result.spec:
+    spec = result.spec
+    if spec.code is not None:
+        spec = attrs.evolve(spec, code=attrs.evolve(spec.code, snapshot=_TRIAL_CODE))
+    if again != spec:
         message = (
             "the job's own copy of this file would not say the same, as aliases or `?` keys tie "
             "its values together: write them out"

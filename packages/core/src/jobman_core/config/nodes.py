@@ -190,6 +190,13 @@ def dotted(path: Path_) -> str:
     return text
 
 
+def undotted(text: str) -> Path_:
+    """Read a path as :func:`dotted` writes it."""
+    return tuple(
+        int(index) if index else name for name, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", text)
+    )
+
+
 def locate(root: Node, path: Path_) -> tuple[int, int]:
     """Give line and column of a value; of what is not there, of the nearest thing around it.
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from jobman_core.config.faults import Faults, meant
+from jobman_core.config.faults import Faults, WrongValueError, meant
 from jobman_core.config.interpolate import NAME, TPU_NAME, Interpolation, any_index
 from jobman_core.config.nodes import Map, Node, Path_, Scalar, is_null, scalars, short
 from jobman_core.config.sections import (
@@ -22,7 +22,6 @@ from jobman_core.config.sections import (
 )
 from jobman_core.config.source import Source
 from jobman_core.config.surroundings import Surroundings
-from jobman_core.config.values import WrongValueError
 from jobman_core.config.values import name as read_name
 from jobman_core.interfaces.backend import Backend, NoConfig
 
@@ -62,7 +61,14 @@ class Reading:
         return None
 
 
-def read(source: Source, around: Surroundings, suffix: str | None, *, fresh: bool) -> Reading:
+def read(
+    source: Source,
+    around: Surroundings,
+    suffix: str | None,
+    *,
+    fresh: bool,
+    job: str | None = None,
+) -> Reading:
     """Compute all values of a job file.
 
     Args:
@@ -70,6 +76,8 @@ def read(source: Source, around: Surroundings, suffix: str | None, *, fresh: boo
         around: what it is read against.
         suffix: makes the names unique; None: they are so already.
         fresh: the file is a user's, not a snapshot: what it names must exist.
+        job: the name that the job has already, and keeps: a user's file gets it, whatever it says,
+            and a snapshot must have it.
     """
     faults = Faults(source.path, source.root, source.faults)
     _check_sections(source.root, around, faults)
@@ -83,6 +91,10 @@ def read(source: Source, around: Surroundings, suffix: str | None, *, fresh: boo
 
     names = _base_names(source.root, interpolation({}), faults)
     decided = _final_names(names, suffix, faults, named=_names_tpu(source.root))
+    if job is not None and NAME in decided:
+        if decided[NAME] != job and not fresh:
+            faults.add(NAME, f"a job keeps its name, {job}: write it back, or create another job")
+        decided[NAME] = job
     values = interpolation(decided)
     tree = values.tree()
     decided |= _find_files(
@@ -201,7 +213,7 @@ def _find_files(
             continue
         if "\0" in scalar.text or faults.is_broken(path):
             continue
-        tried = _places(scalar.text, Path(source.path), around)
+        tried = places_of(scalar.text, Path(source.path), around.home.root)
         existing = [place for place in tried if os.path.lexists(place)]
         found[path] = str((existing or tried)[0])
         if path == _TASKS and fresh and not existing:
@@ -211,9 +223,11 @@ def _find_files(
     return found
 
 
-def _places(text: str, file: Path, around: Surroundings) -> list[Path]:
+def places_of(text: str, file: Path, home: Path | None) -> list[Path]:
+    """Give where what a file names may lie: from the home, then from the file's own folder."""
     given = Path(os.path.expanduser(text))  # noqa: PTH111 - Path's own raises for unknown users
     if given.is_absolute():
         return [given]
-    bases = (around.home.root.absolute(), file.absolute().parent)
-    return list(dict.fromkeys(Path(os.path.normpath(base / given)) for base in bases))
+    bases = (home.absolute(),) if home else ()
+    tried = (os.path.normpath(base / given) for base in (*bases, file.absolute().parent))
+    return list(dict.fromkeys(map(Path, tried)))

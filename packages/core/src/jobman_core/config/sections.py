@@ -3,6 +3,7 @@
 The sources of the keys are Jobman v3's own files and the contract's table of new keys.
 """
 
+import functools
 import types
 import typing
 from collections.abc import Iterator, Mapping
@@ -39,6 +40,10 @@ TaskIds = NewType("TaskIds", tuple[str, ...])
 GitName = NewType("GitName", str)
 #: A folder below the home folder of a host.
 WorkFolder = NewType("WorkFolder", str)
+#: A pattern as in a ``.gitignore``.
+Pattern = NewType("Pattern", str)
+#: What was packed of a folder: the hash of an archive.
+Snapshot = NewType("Snapshot", str)
 #: A time zone of the IANA data base.
 TimeZone = NewType("TimeZone", str)
 #: ``KEY: value`` or a list of ``KEY=VALUE``.
@@ -120,6 +125,24 @@ class CommandSection:
 
     cmd: Script
     workers: Workers = Workers("all")
+
+
+@attrs.frozen
+class CodeSection:
+    """``code``, of tasks too."""
+
+    path: FilePath
+    exclude: tuple[Pattern, ...] = ()
+    #: None: the folder's name.
+    workdir: WorkFolder | None = None
+
+
+@attrs.frozen
+class JobCodeSection(CodeSection):
+    """``code`` of a job file."""
+
+    #: Written into a job's own file.
+    snapshot: Snapshot | None = None
 
 
 @attrs.frozen
@@ -209,6 +232,7 @@ class TaskDefaults:
     """What a task, a group of tasks, or all of a tasks file may say."""
 
     repo: Line | None = None
+    code: CodeSection | None = None
     branch: GitName | None = None
     workdir: WorkFolder | None = None
     env: Line | None = None
@@ -250,6 +274,7 @@ CORE_SECTIONS: Final[Mapping[str, type]] = {
     "job": JobSection,
     "tpu": TpuSection,
     "command": CommandSection,
+    "code": JobCodeSection,
 }
 
 #: The mail settings of an old version of v3: accepted, and of no effect.
@@ -258,6 +283,7 @@ MAIL_SECTION: Final = "brevo_email"
 _Keys = tuple[str, ...]
 
 
+@functools.cache
 def keys_of_kind(cls: type, kind: object, path: _Keys = ()) -> frozenset[_Keys]:
     """Find the keys of a class, and of those below it, whose values are of a kind.
 

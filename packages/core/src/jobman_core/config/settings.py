@@ -1,5 +1,7 @@
 """Settings: the lab's (``<home>/jobman.yaml``) and one's own, which beats it.
 
+What holds for everybody (``admins``, ``lease``, ``beat``) stands in the lab's alone.
+
 This module imports neither ruamel nor cattrs nor plugins: what was read is kept as JSON under the
 content hash of both files, so that commands that only look pay for none of them.
 """
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from jobman_core.plugins import Plugins
 
 #: Part of the cache's key: rises when the shape of the settings changes.
-_VERSION: Final = 2
+_VERSION: Final = 3
 
 
 def own_settings(environ: Mapping[str, str] | None = None) -> Path:
@@ -59,7 +61,7 @@ def load_settings(
     from jobman_core.config.settings_file import read_settings
 
     written = [(path, content) for path, content in files if content is not None]
-    settings = read_settings(written, plugins() if plugins is not None else None)
+    settings = read_settings(written, home.settings, plugins() if plugins is not None else None)
     _remember(cache, digest, settings)
     return settings
 

@@ -19,6 +19,9 @@ from jobman_core.plugins import Plugins
 
 #: Sections that hold one section a backend.
 _BACKENDS: Final = ("clouds", "sessions", "environments", "storages", "stores", "notifiers")
+#: What holds for everybody, and nobody may say for oneself: who may act on whose jobs, and when a
+#: controller counts as lost.
+_SHARED: Final = ("admins", "lease", "beat")
 _Sections = dict[str, dict[str, Any]]
 
 
@@ -44,11 +47,14 @@ class _Shape:
     notifiers: _Sections | None = None
 
 
-def read_settings(files: Sequence[tuple[Path, bytes]], plugins: Plugins | None = None) -> Settings:
+def read_settings(
+    files: Sequence[tuple[Path, bytes]], lab: Path, plugins: Plugins | None = None
+) -> Settings:
     """Merge settings files, later ones beating earlier ones, key by key.
 
     Args:
         files: each with its content.
+        lab: the one of them, if it is there, that may say what holds for everybody.
         plugins: give the sections of their backends their shapes; others are kept as written.
 
     Raises:
@@ -60,7 +66,7 @@ def read_settings(files: Sequence[tuple[Path, bytes]], plugins: Plugins | None =
     pulse: Fault | None = None
     for path, content in files:
         try:
-            source, values = _read(path, content, plugins)
+            source, values = _read(path, content, lab, plugins)
         except ConfigError as error:
             faults += error.faults
             continue
@@ -76,7 +82,7 @@ def read_settings(files: Sequence[tuple[Path, bytes]], plugins: Plugins | None =
 
 
 def _read(
-    path: Path, content: bytes, plugins: Plugins | None
+    path: Path, content: bytes, lab: Path, plugins: Plugins | None
 ) -> tuple[Source | None, dict[str, Any]]:
     """Give the keys of one file; of one with nothing but comments, none."""
     text = decode(content, path)
@@ -87,6 +93,8 @@ def _read(
     root = _without_empty_sections(source.root)
     shape = structure(root, _Shape, (), faults)
     backends = _structure_backends(root, plugins, faults) if plugins is not None else {}
+    if path != lab:
+        _refuse_shared(root, lab, faults)
     faults.check()
     plain = to_plain(shape)
     assert isinstance(plain, dict)  # noqa: S101 - for the type checker: an attrs class gives one
@@ -95,6 +103,13 @@ def _read(
     for kinds, sections in backends.items():
         plain[kinds].update(sections)
     return source, plain
+
+
+def _refuse_shared(root: Map, lab: Path, faults: Faults) -> None:
+    """Tell of what somebody says for oneself and holds for everybody."""
+    for key in _SHARED:
+        if key in root and not is_null(root[key]):
+            faults.add((key,), f"this holds for everybody: write it into {lab}", place=root.at[key])
 
 
 def _structure_backends(root: Map, plugins: Plugins, faults: Faults) -> dict[str, Any]:

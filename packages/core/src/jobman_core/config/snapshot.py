@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from jobman_core.config.faults import Faults
-from jobman_core.config.interpolate import ENV, TPU_NAME, Interpolation, literal
+from jobman_core.config.interpolate import ENV, Interpolation, literal
 from jobman_core.config.nodes import Map, Path_, Scalar, scalars
 from jobman_core.config.source import Source
 
@@ -32,7 +32,7 @@ def snapshot_text(
         source: the job file.
         values: its interpolation.
         decided: values that are final, by path: names and files.
-        added: keys of ``tpu`` that the file does not have, by path.
+        added: keys of its sections that the file does not have, by path.
         faults: gets what cannot be recorded.
     """
     edits: dict[tuple[int, int], str] = {}
@@ -51,10 +51,15 @@ def snapshot_text(
             new += "\n"
         if edits.setdefault(span, new) != new:
             faults.add(path, "an alias ties it to a value that must differ: write both out")
+    for path, value in added.items():
+        section = source.root.get(str(path[0]))
+        if isinstance(section, Map) and section.span is not None:
+            at, after = _first_key(source, section, section.span)
+            edits[at, at] = edits.get((at, at), "") + f"{path[-1]}: {quote(value)}{after}"
     text = source.text
     for (start, end), new in sorted(edits.items(), reverse=True):
         text = text[:start] + new + text[end:]
-    return _insert(text, source, edits, added)
+    return text
 
 
 def quote(text: str) -> str:
@@ -115,24 +120,11 @@ def _in_place(written: str, values: Interpolation) -> str | None:
     return "".join([*pieces, written[last:]])
 
 
-def _insert(
-    text: str,
-    source: Source,
-    edits: Mapping[tuple[int, int], str],
-    added: Mapping[Path_, str],
-) -> str:
-    """Put keys before the first one of ``tpu``."""
-    tpu = source.root.get(TPU_NAME[0])
-    if not isinstance(tpu, Map) or tpu.span is None or not added:
-        return text
-    at = tpu.span
-    after = ", "
-    if not tpu.flow:
-        start = source.text.rfind("\n", 0, at) + 1
-        # Where the line's text begins: before the `?` that a key may be written with.
-        at = start + len(source.text[start:at]) - len(source.text[start:at].lstrip(" "))
-        after = "\n" + " " * (at - start)
-    moved = sum(len(new) - (end - start) for (start, end), new in edits.items() if end <= at)
-    at += moved
-    keys = "".join(f"{path[-1]}: {quote(value)}{after}" for path, value in added.items())
-    return text[:at] + keys + text[at:]
+def _first_key(source: Source, section: Map, at: int) -> tuple[int, str]:
+    """Give where a key can be put before the first one of a section, and what must follow it."""
+    if section.flow:
+        return at, ", "
+    start = source.text.rfind("\n", 0, at) + 1
+    # Where the line's text begins: before the `?` that a key may be written with.
+    at = start + len(source.text[start:at]) - len(source.text[start:at].lstrip(" "))
+    return at, "\n" + " " * (at - start)

@@ -19,9 +19,8 @@ from cattrs.errors import (
 from cattrs.gen import make_dict_structure_fn
 
 from jobman_core.config import sections, values
-from jobman_core.config.faults import Faults
+from jobman_core.config.faults import Faults, WrongValueError
 from jobman_core.config.nodes import Map, Node, Path_, Scalar, Seq, is_null, to_data, what
-from jobman_core.config.values import WrongValueError
 from jobman_core.interfaces.backend import Count, Duration
 from jobman_core.models.job import Loop
 from jobman_core.models.task import Workers
@@ -225,6 +224,8 @@ _READERS: Final[Mapping[Any, _Reader]] = {
     sections.TaskIds: values.task_ids,
     sections.GitName: values.git_name,
     sections.WorkFolder: lambda node: values.work_folder(values.line(node)),
+    sections.Pattern: values.pattern,
+    sections.Snapshot: values.snapshot,
     Duration: lambda node: values.seconds(values.text(node)),
     sections.Environment: values.environment,
     sections.Pairs: values.pairs,

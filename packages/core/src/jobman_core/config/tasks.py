@@ -13,14 +13,16 @@ import attrs
 
 from jobman_core.config.faults import Faults, check_hosts, meant
 from jobman_core.config.nodes import Map, Node, Path_, Scalar, Seq, is_null, locate, short, what
-from jobman_core.config.sections import RepoSection, TaskDefaults, TaskSection
+from jobman_core.config.reading import places_of
+from jobman_core.config.sections import CodeSection, RepoSection, TaskDefaults, TaskSection
+from jobman_core.config.shipped import code_of
 from jobman_core.config.source import Source, parse_source
 from jobman_core.config.structure import structure
 from jobman_core.config.text import LARGE, decode, read_bytes
 from jobman_core.config.values import work_folder
 from jobman_core.models.accelerator import Accelerator
 from jobman_core.models.job import JobSpec
-from jobman_core.models.task import QueueDefinition, Repo, TaskSpec
+from jobman_core.models.task import Code, QueueDefinition, Repo, TaskSpec
 
 _KEYS: Final = ("repos", "defaults", "accelerators")
 _TASKS: Final = "tasks"
@@ -28,28 +30,39 @@ _GROUP_KEYS: Final = frozenset((*(a.name for a in attrs.fields(TaskDefaults)), _
 _MAIN: Final = "main"
 #: Looking for the nearest of many ids takes long: only so many wrong ones get a suggestion.
 _SUGGESTIONS: Final = 10
+#: What is not inherited by who says otherwise where code comes from.
+_INSTEAD: Final = {"code": ("repo", "branch"), "repo": ("code",)}
 #: Tasks of a circle that are shown.
 _SHOWN: Final = 12
 
 
-def read_tasks(path: Path) -> QueueDefinition:
+def read_tasks(path: Path, home: Path | None = None) -> QueueDefinition:
     """Read a tasks file.
+
+    Args:
+        path: where it lies.
+        home: where what it names is looked up first.
 
     Raises:
         ConfigError: every fault of the file.
     """
-    return parse_tasks(read_bytes(path, LARGE), path)
+    return parse_tasks(read_bytes(path, LARGE), path, home)
 
 
-def parse_tasks(content: bytes | str, path: Path) -> QueueDefinition:
+def parse_tasks(content: bytes | str, path: Path, home: Path | None = None) -> QueueDefinition:
     """Read the content of a tasks file.
+
+    Args:
+        content: what it says.
+        path: where it lies, or will lie.
+        home: where what it names is looked up first.
 
     Raises:
         ConfigError: every fault of the content.
     """
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     source = parse_source(decode(data, path), path)
-    reader = _Reader(source)
+    reader = _Reader(source, home)
     tasks = reader.read()
     reader.faults.check()
     return QueueDefinition(tuple(tasks), hashlib.sha256(data).hexdigest())
@@ -68,6 +81,18 @@ def _names_in(node: Node | None) -> tuple[str, ...]:
     return tuple(item.text for item in items if isinstance(item, Scalar) and not item.null)
 
 
+def _given(settings: Map, key: str) -> bool:
+    return key in settings and not is_null(settings[key])
+
+
+def _with(inherited: Map, own: Map) -> Map:
+    """Give settings with what they inherit: where code comes from is decided once."""
+    drop = {name for key, names in _INSTEAD.items() if _given(own, key) for name in names}
+    whole = inherited.without(drop)
+    whole.update(own)
+    return whole
+
+
 @attrs.frozen
 class _Found:
     """A task, and where it stands."""
@@ -77,8 +102,10 @@ class _Found:
 
 
 class _Reader:
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, home: Path | None) -> None:
         self.root = source.root
+        self.file = Path(source.path)
+        self.home = home
         self.faults = Faults(source.path, source.root, source.faults)
         self.repos: Mapping[str, RepoSection | None] = {}
         self.found: dict[str, _Found] = {}
@@ -129,10 +156,13 @@ class _Reader:
     def _settings(self, node: Map, path: Path_) -> Map:
         """Check what tasks inherit, once; gives it without what is faulty."""
         structure(node, TaskDefaults, path, self.faults)
-        self._check_repo(node.get("repo"), path)
+        self._check_repo(node, path)
         return node.without([key for key in node if self.faults.is_broken((*path, key))])
 
-    def _check_repo(self, node: Node | None, path: Path_) -> None:
+    def _check_repo(self, settings: Map, path: Path_) -> None:
+        node = settings.get("repo")
+        if _given(settings, "repo") and _given(settings, "code"):
+            self.faults.add((*path, "code"), "there is a repo as well: take one of them out")
         if not isinstance(node, Scalar) or node.null or node.text in self.repos:
             return
         hint = meant(node.text, self.repos) if self.repos else ": write it under `repos`"
@@ -155,8 +185,7 @@ class _Reader:
                 if "workers" in settings:
                     place = (*where, "workers")
                     check_hosts(settings["workers"], place, accelerator.hosts, self.faults)
-        inherited = defaults.without(())
-        inherited.update(own)
+        inherited = _with(defaults, own)
         tasks = group.get(_TASKS)
         if tasks is None or is_null(tasks):
             return
@@ -173,11 +202,10 @@ class _Reader:
         if not isinstance(node, Map):
             self.faults.add(path, f"a task is a map with `id:` and `run:`, not {what(node)}")
             return
-        whole = inherited.without(())
-        whole.update(node)
+        whole = _with(inherited, node)
         whole.at = node.at
         section = structure(whole, TaskSection, path, self.faults)
-        self._check_repo(node.get("repo"), path)
+        self._check_repo(node, path)
         if accelerator is not None and "workers" in node:
             check_hosts(node["workers"], (*path, "workers"), accelerator.hosts, self.faults)
         if section is None:
@@ -194,13 +222,15 @@ class _Reader:
             repo = Repo(known.url, section.branch or known.branch or _MAIN)
             if workdir is None:
                 workdir = self._folder(section.repo, path)
+        code = None if section.code is None else self._code(section.code, workdir, path)
         return TaskSpec(
             id=section.id,
             run=section.run,
             accelerator=accelerator.name if accelerator else "",
             zone=section.zone,
             repo=repo,
-            workdir=workdir,
+            workdir=code.workdir if code else workdir,
+            code=code,
             env=section.env,
             max_jobs=section.max_jobs,
             max_retries=section.max_retries,
@@ -208,6 +238,12 @@ class _Reader:
             workers=section.workers,
             hide=section.hide,
         )
+
+    def _code(self, section: CodeSection, workdir: str | None, path: Path_) -> Code | None:
+        """Give what a task ships; its folder need not be there yet."""
+        tried = places_of(section.path, self.file, self.home)
+        found = next((place for place in tried if place.exists()), tried[0])
+        return code_of(section, str(found), (*path, "code"), self.faults, workdir=workdir)
 
     def _folder(self, repo: str, path: Path_) -> str | None:
         """Give the folder of a repository that has none of its own: its key."""

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 from cattrs.errors import IterableValidationError, IterableValidationNote
 
 from jobman_core.command import is_variable
-from jobman_core.config.faults import meant
+from jobman_core.config.faults import WrongValueError, meant
 from jobman_core.config.nodes import (
     Map,
     Scalar,
@@ -32,14 +32,11 @@ _DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([smhd]?)")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _USER: Final = re.compile(r"[a-z_][a-z0-9_-]*")
 _SUFFIX: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,30}")
+_SNAPSHOT: Final = re.compile(r"[0-9a-f]{64}")
 #: What a program is told by jobman itself.
 _RESERVED: Final = "JOBMAN_"
 _LONGEST_NAME: Final = 100
 _LONGEST_ID: Final = 200
-
-
-class WrongValueError(ValueError):
-    """A value that its key cannot have; the message says why."""
 
 
 def text(node: object) -> str:
@@ -221,12 +218,37 @@ def work_folder(name: str) -> str:
     """
     plain = name.rstrip("/")
     parts = plain.split("/")
-    if name.startswith(("/", "~", ".jobman")) or not {"", ".", ".."}.isdisjoint(parts):
+    # What is in such a folder is removed: without ~/.ssh nobody gets to a host any more.
+    taken = name.startswith(("/", "~", ".jobman")) or parts[0] == ".ssh"
+    if taken or not {"", ".", ".."}.isdisjoint(parts):
         raise WrongValueError(
             f"{short(name)!r} is no folder for code: write a plain relative path, like my-repo, "
-            "that does not begin with .jobman"
+            "that does not begin with .jobman or .ssh"
         )
     return plain
+
+
+def pattern(node: object) -> str:
+    """Read a pattern as in a ``.gitignore``."""
+    from pathspec import GitIgnoreSpec
+
+    value = line(node)
+    try:
+        GitIgnoreSpec.from_lines([value])
+    except ValueError as error:
+        msg = f"{short(value)!r} is no pattern: write one as in a .gitignore"
+        raise WrongValueError(msg) from error
+    return value
+
+
+def snapshot(node: object) -> str:
+    """Read the hash of an archive of code."""
+    value = line(node)
+    if not _SNAPSHOT.fullmatch(value):
+        raise WrongValueError(
+            f"{short(value)!r} names no snapshot of code: take it out to ship the folder as it is"
+        )
+    return value
 
 
 def value(node: object) -> str:

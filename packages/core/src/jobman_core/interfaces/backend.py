@@ -26,6 +26,10 @@ class Problem:
 
     key: str
     message: str
+    #: The option of ``jobman create`` (``--force-region``) with which it is passed over.
+    waiver: str | None = None
+    #: Nothing is known to be wrong: it is told, and passed over.
+    doubt: bool = False
 
 
 @attrs.frozen

@@ -1,7 +1,7 @@
 """Clouds: where slices come from."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import attrs
@@ -34,6 +34,14 @@ class Cloud(Backend):
     #: Seconds between two looks at a slice on which work runs.
     look_every: ClassVar[float] = 5.0
 
+    #: One list call of a zone, shared by all controllers of a home, is cheaper than a look at each
+    #: slice: :meth:`list_slices` tells of a slice all that :meth:`observe` does.
+    looks_by_zone: ClassVar[bool] = False
+
+    #: Seconds for which a request whose answer nobody heard may be on its way to the cloud, before
+    #: a look tells of it.
+    on_the_wire: ClassVar[float] = 10.0
+
     def check(self, request: SliceRequest) -> Iterable[Problem]:
         """Say what this cloud would refuse of a request, without asking it."""
         del request
@@ -43,16 +51,28 @@ class Cloud(Backend):
         """Give the cloud's own name of a generation."""
         return f"{tpu_name}-g{generation}"
 
-    def describe_request(self, request: SliceRequest, name: str) -> Sequence[str]:
-        """Say, a line each, what would be asked of the cloud (for ``create --dry-run``)."""
+    async def project_of(self, request: SliceRequest) -> str:
+        """Give the account that pays for a slice, for its identity; empty: there is but one."""
+        del request
+        return ""
+
+    async def describe_request(
+        self, identity: SliceIdentity, request: SliceRequest
+    ) -> Sequence[str]:
+        """Say, a line each, what :meth:`create` would ask for (for ``create --dry-run``).
+
+        Nothing is asked of the cloud. What may be secret, as values of metadata, is not shown.
+        """
         what = f"{request.accelerator} in {request.zone} ({request.pricing})"
-        return [f"ask cloud {self.name!r} for slice {name}: {what}"]
+        return [f"ask cloud {self.name!r} for slice {identity.name}: {what}"]
 
     @abstractmethod
     async def create(self, identity: SliceIdentity, request: SliceRequest) -> None:
         """Ask for a slice. Asking again for what is there, or on its way, is no error.
 
-        Returns once the cloud has taken the request on; :meth:`observe` tells what becomes of it.
+        Returns once the cloud has taken the request on; :meth:`observe` tells what becomes of it. A
+        name whose request came to nothing may be asked for anew; what is told from then on is of
+        the new request.
 
         Raises:
             StockoutError: no capacity there now; nothing was left behind.
@@ -62,22 +82,51 @@ class Cloud(Backend):
 
     @abstractmethod
     async def observe(self, identity: SliceIdentity) -> Observation:
-        """Look at a slice: present, absent or unknown. Never raises for a cloud that is away."""
+        """Look at a slice: present, absent or unknown. Never raises for a cloud that is away.
+
+        Absent is proof for ever: while a request for that name is on its way (an operation that has
+        not ended) it is present and PENDING, or unknown. READY comes with all the hosts. Why a
+        request came to nothing after it was taken on is the ``refusal`` of what is seen.
+        """
 
     @abstractmethod
     async def delete(self, identity: SliceIdentity) -> None:
         """Ask for the end of a slice. What is absent, or on its way out, is no error.
 
-        Proof of the end is an :meth:`observe` that says absent.
+        What is LOSING is left to go by itself: nothing is forced on it. Proof of the end is an
+        :meth:`observe` that says absent.
         """
 
     @abstractmethod
-    async def list_slices(self, zone: str) -> Sequence[Listed]:
-        """List all slices of a zone, ours and others'."""
+    async def list_slices(self, zone: str, project: str = "") -> Sequence[Listed]:
+        """List all slices of a zone, ours and others', that one account pays for.
 
-    @abstractmethod
-    def hosts(self, slice_: Slice) -> Sequence[Host]:
-        """Give the way to each host of a slice that is ready, by index."""
+        What is not listed may be there all the same (a request that was taken on just now): only
+        :meth:`observe` says that something is absent.
+
+        Args:
+            zone: which.
+            project: the account, as an identity has it.
+
+        Raises:
+            CloudError: there is no list now; nothing follows from that.
+        """
+
+    def hosts(self, slice_: Slice) -> Sequence[Host] | None:
+        """Give the way to each host of a slice that is ready, by index.
+
+        None: the core reaches them by SSH, as the job's ``ssh`` section says.
+        """
+        del slice_
+        return None
+
+    async def host_keys(self, slice_: Slice) -> Mapping[int, Sequence[str]]:
+        """Give the public host keys that the cloud vouches for, by host: ``ssh-ed25519 AAAA…``.
+
+        None for a host: the first key that it shows is taken for its own.
+        """
+        del slice_
+        return {}
 
     def runner(self, slice_: Slice) -> Runner | None:
         """Give the slice's own way to run attempts; None: the core's agent on :meth:`hosts`."""

@@ -1,11 +1,12 @@
 """Hosts, and the runners that keep attempts on them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 
 import attrs
 
 from jobman_core.command import Command, Exit
+from jobman_core.errors import InvalidInputError
 from jobman_core.models.attempt import AttemptRef, HostReport, LaunchPlan
 
 
@@ -24,6 +25,15 @@ class HostFacts:
     #: Where each command runs below a keeper (``JOBMAN_KEEPER`` names it): the argv that, with
     #: that name and seconds of grace, ends all of it and prints how many processes are left.
     ender: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class Entry:
+    """What to become on this machine, to be on a host."""
+
+    argv: Sequence[str]
+    #: The whole environment; None: that of whoever enters.
+    env: Mapping[str, str] | None = attrs.field(default=None, repr=False)
 
 
 class Host(ABC):
@@ -58,6 +68,19 @@ class Host(ABC):
             HostUnreachableError: no answer.
             CommandFailedError: the host refused (no space, read-only).
         """
+
+    async def enter(self, argv: Sequence[str] = ()) -> Entry:
+        """Give what enters the host from here, and ends as what was run there does.
+
+        Args:
+            argv: what to run in its home folder; nothing: a shell, on this terminal.
+
+        Raises:
+            InvalidInputError: there is no way in.
+            HostUnreachableError: it cannot be reached now.
+        """
+        del argv
+        raise InvalidInputError(f"host {self.index} has no way in: `jobman logs` shows its output")
 
 
 @attrs.frozen

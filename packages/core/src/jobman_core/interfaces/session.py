@@ -23,6 +23,8 @@ class SessionStart:
     cwd: Path
     #: The whole environment. It may hold secrets: it never stands in an argv.
     env: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+    #: Whose controller the command is.
+    job: str = ""
 
 
 class Session(Backend):
@@ -47,6 +49,15 @@ class Session(Backend):
     @abstractmethod
     async def end(self, name: str) -> None:
         """End a session and the process in it; one that does not exist is no error."""
+
+    async def mend(self) -> None:
+        """Begin again what a process ran beside the session because of which it was killed.
+
+        Nothing, where each session has a process of its own.
+
+        Raises:
+            CommandFailedError: that cannot be done.
+        """
 
     def attach(self, name: str) -> Command | None:
         """Give the command that shows the session on this terminal; None: it has no such thing."""

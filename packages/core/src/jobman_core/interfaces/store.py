@@ -12,9 +12,11 @@ from jobman_core.models.event import Event
 from jobman_core.models.job import Desired, Ending, Job, Step
 from jobman_core.models.lease import Controller, Lease
 from jobman_core.models.outcome import Outcome
+from jobman_core.models.place import Stockout, Where
 from jobman_core.models.queue import Claim, Demand, Queue
 from jobman_core.models.slice import Offer, Slice
 from jobman_core.models.task import Counters, QueueDefinition, Task
+from jobman_core.models.zone import Zone, ZoneLook
 
 
 @attrs.frozen
@@ -44,6 +46,27 @@ class JobRecord:
     #: Attempts that have not ended.
     attempts: tuple[Attempt, ...] = ()
     holder: tuple[Lease, Controller] | None = None
+
+
+@attrs.frozen
+class Wish:
+    """What is wanted of one job now, for the controller that has its lease."""
+
+    #: Of the lease.
+    epoch: int
+    desired: Desired
+    #: Attempts whose end is asked for, by token, and why.
+    ends: Mapping[str, str] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class News:
+    """What a controller has to know again after somebody changed something."""
+
+    #: By job, for all whose leases it has.
+    wishes: Mapping[str, Wish] = attrs.field(factory=dict)
+    #: ``Queue.changes`` of all queues of the home, by path.
+    queues: Mapping[str, int] = attrs.field(factory=dict)
 
 
 @attrs.frozen
@@ -92,9 +115,21 @@ class Store(Backend):
     async def home_id(self) -> str:
         """Give the home's UUID."""
 
+    async def hindrance(self, *, patience: float | None = None) -> str:
+        """Say why nothing can be written now, and what to do; empty: nothing is known of.
+
+        Args:
+            patience: seconds to wait for one's turn to write; None: others who write are no matter.
+        """
+        del patience
+        return ""
+
     @abstractmethod
     async def version(self) -> int:
-        """Give a number that differs whenever anybody has changed anything; cheap to ask."""
+        """Give a number that differs whenever anybody has changed anything; cheap to ask.
+
+        Looks at zones, which nobody waits for here, need not show in it.
+        """
 
     # -- jobs ------------------------------------------------------------------------------
 
@@ -134,8 +169,10 @@ class Store(Backend):
     async def set_desired(self, job: str, desired: Desired, note: Note) -> Job:
         """Write down what is wanted of a job (synced).
 
-        RUNNING also clears its ending and its restarts; CANCELLED and DELETED withdraw its slice in
-        the same transaction, so that no crash comes between the wish and its being remembered.
+        RUNNING also clears its ending and its restarts, but not those of a job that was to run and
+        has no ending: whoever wants that again has only lost its controller. CANCELLED and DELETED
+        withdraw its slice in the same transaction, so that no crash comes between the wish and its
+        being remembered.
         """
 
     @abstractmethod
@@ -170,7 +207,7 @@ class Store(Backend):
 
     @abstractmethod
     async def retire(self, controller: str) -> None:
-        """Forget a controller and the leases it has."""
+        """Forget a controller, the leases it has, and looks at zones that it began."""
 
     @abstractmethod
     async def take_lease(self, job: str, controller: str, *, instead_of: Lease | None) -> Lease:
@@ -184,6 +221,10 @@ class Store(Backend):
         Raises:
             HeldError: someone else has it by now.
         """
+
+    @abstractmethod
+    async def news(self, controller: str) -> News:
+        """Give what is wanted of all jobs whose leases a controller has, in one look."""
 
     @abstractmethod
     async def check_lease(self, lease: Lease) -> None:
@@ -214,6 +255,46 @@ class Store(Backend):
     @abstractmethod
     async def slices(self, job: str) -> Sequence[Slice]:
         """Give all generations of a job, oldest first."""
+
+    # -- places and zones ------------------------------------------------------------------
+
+    @abstractmethod
+    async def set_stockout(self, where: Where, stockout: Stockout | None) -> None:
+        """Write down that there was no capacity somewhere; None: there is some. Not synced."""
+
+    @abstractmethod
+    async def stockouts(self, wheres: Iterable[Where]) -> Mapping[Where, Stockout]:
+        """Give what is on the books of some of the places, however old it is."""
+
+    @abstractmethod
+    async def zone_look(self, zone: Zone, known: ZoneLook | None = None) -> ZoneLook | None:
+        """Give the newest look at a zone; None: there was none.
+
+        Args:
+            zone: which.
+            known: an earlier one: what is listed is not read again where it has not changed.
+        """
+
+    @abstractmethod
+    async def claim_look(
+        self, zone: Zone, by: str, *, after: ZoneLook | None, now: float, lapse: float
+    ) -> bool:
+        """Tell whether one may look at a zone now, for all; not synced.
+
+        Args:
+            zone: which.
+            by: the controller that wants to look.
+            after: the newest look that they know of: whoever knows an older one comes too late.
+            now: seconds of this machine's monotonic clock.
+            lapse: seconds after which somebody who wanted to look and did not is forgotten.
+        """
+
+    @abstractmethod
+    async def save_look(self, zone: Zone, by: str, look: ZoneLook) -> ZoneLook:
+        """Write down a look that was claimed, and give it with its number of changes; not synced.
+
+        One whose claim was forgotten meanwhile is given as it is, and not written.
+        """
 
     # -- attempts --------------------------------------------------------------------------
 

@@ -22,6 +22,8 @@ _ALIASES: Final = {"v5e": "v5litepod"}
 #: Slices of so many chips are one machine; larger ones have machines of four chips.
 _ONE_HOST_CHIPS: Final = (1, 4, 8)
 _MANY_HOSTS_FROM: Final = 16
+#: Characters of what is no type that a message shows.
+_LONGEST: Final = 60
 
 
 @attrs.frozen
@@ -43,7 +45,8 @@ class Accelerator:
         family = _ALIASES.get(match[1], match[1]) if match else ""
         if match is None or family not in FAMILIES:
             known = ", ".join(f"{name}-N" for name in [*FAMILIES, *_ALIASES])
-            msg = f"unknown accelerator {text!r}: use one of {known}"
+            shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+            msg = f"unknown accelerator {shown!r}: use one of {known}"
             raise ValueError(msg)
         count = int(match[2])
         if FAMILIES[family][0]:

@@ -77,6 +77,9 @@ class LaunchPlan:
     command: Command
     #: What only one host sees, by host index.
     host_env: Mapping[int, Mapping[str, str]] = attrs.field(factory=dict, repr=False)
+    #: What it leaves running when it has ended by itself is there to stay, whatever is launched
+    #: later.
+    stays: bool = False
 
 
 class HostState(StrEnum):
@@ -90,6 +93,8 @@ class HostState(StrEnum):
     DONE = "DONE"
     #: No record, and the boot id changed or the processes are gone.
     LOST = "LOST"
+    #: Its end was ordered, and something of it still lives: whoever ordered it was cut short.
+    ENDING = "ENDING"
     #: Ended on our order; no later launch of it is accepted.
     ENDED = "ENDED"
     #: No answer: says nothing about the program.

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from jobman_core.models.slice import SliceRequest
-from jobman_core.models.task import Workers
+from jobman_core.models.task import Code, Workers
 
 
 class Loop(StrEnum):
@@ -89,6 +89,8 @@ class JobSpec:
     #: Seconds for which hosts may be silent under a READY node.
     unreachable_timeout: float = 600.0
     prefix: tuple[PrefixScript, ...] = ()
+    #: Of its command, and of tasks that say nothing of code.
+    code: Code | None = None
     #: Sections that belong to plugins (``gcsfuse``, ``ssh``, ``venv``, …), as plain data.
     sections: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict, repr=False)
 

@@ -1,6 +1,7 @@
 """Where to ask for a slice next: what is known, and the three answers."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 import attrs
 
@@ -21,6 +22,39 @@ class Refusal:
 
 
 @attrs.frozen
+class Where:
+    """What has capacity, or none: for all jobs that ask for the same there."""
+
+    cloud: str
+    project: str
+    zone: str
+    accelerator: str
+    pricing: str
+    mode: str
+
+    @classmethod
+    def of(cls, request: SliceRequest) -> "Where":
+        """Say what a request asks for its slice."""
+        return cls(
+            request.cloud,
+            request.options.get("project") or "",
+            request.zone,
+            request.accelerator,
+            request.pricing,
+            request.mode,
+        )
+
+
+@attrs.frozen
+class Stockout:
+    """What some job of the home was last told where there was no capacity."""
+
+    #: By the wall clock: it is to be known after a reboot too, and nothing hangs on its accuracy.
+    at: datetime
+    reason: str
+
+
+@attrs.frozen
 class PlaceContext:
     """All that the choice depends on."""
 
@@ -29,6 +63,8 @@ class PlaceContext:
     #: By index of the candidate; one that is not here has not refused.
     refusals: Mapping[int, Refusal]
     now: float
+    #: By index of the candidate: why there was no capacity there lately, for any job of the home.
+    empty: Mapping[int, str] = attrs.field(factory=dict)
 
 
 @attrs.frozen

@@ -16,7 +16,7 @@ class Settings:
     session: str | None = None
     #: Of the cloud account, for job files without ``tpu.project``.
     project: str | None = None
-    #: Users who may act on everybody's jobs.
+    #: Users who may act on everybody's jobs; the lab's file alone says who.
     admins: tuple[str, ...] = ()
     #: For display, like ``Europe/Paris``; None: the machine's.
     time_zone: str | None = None

@@ -1,12 +1,13 @@
 """Slices: what is asked of a cloud, what a look at it shows, and what the store remembers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
 import attrs
 
+from jobman_core.errors import CloudError
 from jobman_core.models.accelerator import Accelerator
 
 
@@ -22,13 +23,22 @@ class SliceRequest:
     #: ``tpu-vm`` or ``queued-resources``; clouds that know no such thing pass over it.
     mode: str = "tpu-vm"
     runtime: str = ""
-    #: The rest of the ``tpu`` section, which the cloud's own ``Config`` gives its shape.
+    #: Public SSH keys to let in, each as ``USER:KEY``: of whoever asks now, and not remembered.
+    public_keys: tuple[str, ...] = attrs.field(default=(), eq=False)
+    #: The rest of the ``tpu`` section, which the cloud's own ``Config`` gives its shape. It may
+    #: hold secrets: a store keeps no more of it than who pays, the rest stands in the job's file.
     options: Mapping[str, Any] = attrs.field(factory=dict)
 
     @property
     def hosts(self) -> int:
         """How many hosts to plan for."""
         return Accelerator.parse(self.accelerator).hosts
+
+    def among(self, others: Sequence["SliceRequest"]) -> int | None:
+        """Give the index of the one that asks for the same, with whatever options; None: none."""
+        places = [attrs.evolve(other, options={}) for other in others]
+        place = attrs.evolve(self, options={})
+        return places.index(place) if place in places else None
 
 
 @attrs.frozen
@@ -42,6 +52,8 @@ class SliceIdentity:
     owner: str
     job: str
     generation: int
+    #: The account that pays, where its cloud has several; empty: the one that is usual there.
+    project: str = ""
 
     @property
     def labels(self) -> dict[str, str]:
@@ -60,7 +72,8 @@ class SlicePhase(StrEnum):
     #: Asked for; not usable yet.
     PENDING = "pending"
     READY = "ready"
-    #: Its capacity is lost, but programs may still run on it (SUSPENDING).
+    #: Its capacity is lost, but programs may still run on it (SUSPENDING): they are asked to end,
+    #: and nothing of it is deleted before it is LOST.
     LOSING = "losing"
     #: Nothing runs on it any more: proof of the end of every program.
     LOST = "lost"
@@ -73,8 +86,10 @@ class HostInfo:
     """One machine of a slice, as the cloud tells of it."""
 
     index: int
-    #: What other hosts and people reach it by.
+    #: What people reach it by.
     ip: str | None = None
+    #: What the other hosts of its slice reach it by; None: the same.
+    internal_ip: str | None = None
 
 
 @attrs.frozen
@@ -86,12 +101,28 @@ class Present:
     state: str
     hosts: tuple[HostInfo, ...] = ()
     labels: Mapping[str, str] = attrs.field(factory=dict)
+    #: What else people should know: why it waits, its health, maintenance to come.
     detail: str = ""
+    #: Why the request came to nothing, where what is left of it has to be deleted; of a slice that
+    #: was ready once it says nothing more than LOST.
+    refusal: CloudError | None = None
+
+    def is_of(self, identity: SliceIdentity) -> bool:
+        """Tell whether its labels say that it is this slice.
+
+        The owner's name is left out: a cloud may have had to cut it.
+        """
+        ours = identity.labels
+        del ours["jobman-owner"]
+        return all(self.labels.get(key) == value for key, value in ours.items())
 
 
 @attrs.frozen
 class Absent:
     """The cloud says that there is no such slice: proof that nothing runs on it."""
+
+    #: Why the request came to nothing, where the cloud says so.
+    refusal: CloudError | None = None
 
 
 @attrs.frozen

@@ -1,6 +1,7 @@
 """The status of a job, computed from facts when someone looks."""
 
 from enum import StrEnum
+from typing import Final
 
 import attrs
 
@@ -40,7 +41,7 @@ class JobFacts:
     controller: Liveness = Liveness.NONE
 
 
-_ENDINGS = {
+_ENDINGS: Final = {
     EndingKind.DONE: JobStatus.DONE,
     EndingKind.FAILED: JobStatus.FAILED,
     EndingKind.PREEMPTED: JobStatus.PREEMPTED,
@@ -54,9 +55,12 @@ def status_of(facts: JobFacts) -> tuple[JobStatus, str]:
     job, slice_ = facts.job, facts.slice
     if facts.withdrawing:
         names = ", ".join(s.identity.name for s in facts.withdrawing)
-        reasons.append(f"withdrawing {names}: not yet confirmed absent")
-    elif slice_ and slice_.held and slice_.costs and _rests(facts, status):
+        why = next((f" ({s.detail})" for s in facts.withdrawing if s.detail), "")
+        reasons.append(f"withdrawing {names}: not yet confirmed absent{why}")
+    elif slice_ and slice_.costs and _rests(facts, status):
         reasons.append(f"slice {slice_.identity.name} is READY and still costs")
+    if slice_ and slice_.costs and slice_.detail:
+        reasons.append(f"slice {slice_.identity.name}: {slice_.detail}")
     if status is not JobStatus.DELETED and job.desired is Desired.RUNNING and job.ending is None:
         match facts.controller:
             case Liveness.DEAD | Liveness.NONE if status is not JobStatus.DEAD:
@@ -79,11 +83,20 @@ def _status(facts: JobFacts) -> tuple[JobStatus, str]:
         return _ENDINGS[job.ending.kind], job.ending.reason
     if facts.attempts:
         attempt = facts.attempts[0]
+        if (
+            slice_ is not None
+            and slice_.phase is SlicePhase.LOST
+            and slice_.generation == attempt.generation
+        ):
+            # Proof that nothing of it runs; whoever goes on with the job writes that down.
+            return JobStatus.PREEMPTED, f"slice {slice_.identity.name} is {slice_.state}"
         what = "its command" if attempt.task is None else f"task {attempt.task}"
         if job.desired is Desired.STOPPED:
             return JobStatus.RUNNING, f"stopping {what}"
         if attempt.started_at is None and job.step_reason:
             return JobStatus.RUNNING, job.step_reason
+        if facts.controller is Liveness.ALIVE and job.step is Step.EXECUTE and job.step_reason:
+            return JobStatus.RUNNING, f"{what}; {job.step_reason}"
         return JobStatus.RUNNING, what
     return _without_attempt(facts, slice_ if slice_ and slice_.held else None)
 
@@ -121,5 +134,5 @@ def _why_dead(facts: JobFacts) -> str:
 
 def _rests(facts: JobFacts, status: JobStatus) -> bool:
     """Tell whether the slice stands there with nothing to run on it and nobody about to use it."""
-    resting = (JobStatus.DONE, JobStatus.FAILED, JobStatus.PREFIX_FAIL, JobStatus.IDLE)
+    resting = (*_ENDINGS.values(), JobStatus.IDLE)
     return status in resting and not facts.attempts

@@ -34,6 +34,20 @@ class Repo:
 
 
 @attrs.frozen
+class Code:
+    """A local folder that is shipped to the hosts."""
+
+    #: Absolute.
+    path: str
+    #: Where it is put, below the home folder of a host.
+    workdir: str
+    #: Patterns as in a ``.gitignore``, on top of those that are there.
+    exclude: tuple[str, ...] = ()
+    #: What was packed of it (the archive's SHA-256, hex); None: that is still to be done.
+    snapshot: str | None = None
+
+
+@attrs.frozen
 class TaskSpec:
     """One entry of a tasks file, with what it inherits filled in."""
 
@@ -54,6 +68,8 @@ class TaskSpec:
     depends_on: tuple[str, ...] = ()
     workers: Workers = Workers((0,))
     hide: bool = False
+    #: Beside a ``repo`` there is none.
+    code: Code | None = None
 
 
 @attrs.frozen

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import attrs
 
+from jobman_core.errors import Fault
 from jobman_core.models.attempt import Attempt
 from jobman_core.models.event import Event
 from jobman_core.models.listing import JobView
@@ -37,6 +38,16 @@ class JobDetail:
     #: Settings that are safe to show: label and value.
     settings: Mapping[str, str]
     folder: Path
+
+
+@attrs.frozen
+class Checked:
+    """What a look at a job or tasks file showed."""
+
+    path: Path
+    faults: tuple[Fault, ...]
+    #: What its owner should know, a line each; nothing is wrong.
+    notes: tuple[str, ...]
 
 
 @attrs.frozen
@@ -79,6 +90,8 @@ class Done:
     #: What was done, for people, when it is not plain from the status.
     note: str = ""
     error: Exception | None = None
+    #: What the user should know besides, a line each.
+    notes: tuple[str, ...] = ()
 
 
 @attrs.frozen
@@ -97,9 +110,48 @@ class Plan:
     name: str
     #: What would be asked of the cloud, a line each.
     cloud: tuple[str, ...]
-    #: What would run on the hosts: title, hosts, script.
+    #: What would run on the hosts: title, hosts, script; without hosts nothing runs.
     steps: tuple[tuple[str, str, str], ...]
     notes: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class Finding:
+    """Something that is wrong on a host."""
+
+    #: Its index.
+    host: int
+    #: The check's: ``disk``, ``mount``; ``host`` where the host itself cannot be asked.
+    name: str
+    #: What is wrong, in one line.
+    problem: str
+    #: What its remedy does; where it is not mendable, what people can do, if anything.
+    remedy: str = ""
+    #: It has a remedy that jobman can run.
+    mendable: bool = False
+    #: No program can do its work where it is so.
+    fatal: bool = False
+    #: It is not so any more.
+    fixed: bool = False
+    #: It was to be mended, and is not.
+    why: str = ""
+
+
+@attrs.frozen
+class Solved:
+    """What was asked on a job's hosts, and what was found."""
+
+    hosts: int
+    #: The names of the checks that were asked on at least one host.
+    checks: tuple[str, ...]
+    findings: tuple[Finding, ...] = ()
+    #: What is done on the hosts just now, which may not have brought all yet; empty: nothing.
+    preparing: str = ""
+
+    @property
+    def well(self) -> bool:
+        """Tell whether nothing is wrong, or all of it was mended."""
+        return all(finding.fixed for finding in self.findings)
 
 
 @attrs.frozen

@@ -6,13 +6,17 @@ core does.
 
 from jobman_core.process.identity import ProcessIdentity, State, boot_id, end, machine_id
 from jobman_core.process.launch import Launch, Report, shim_argv, start_detached, unhurried
+from jobman_core.process.pane import start_in_pane
 from jobman_core.process.records import Records, plain_name
+from jobman_core.process.roster import Entry, Roster
 
 __all__ = [
+    "Entry",
     "Launch",
     "ProcessIdentity",
     "Records",
     "Report",
+    "Roster",
     "State",
     "boot_id",
     "end",
@@ -20,5 +24,6 @@ __all__ = [
     "plain_name",
     "shim_argv",
     "start_detached",
+    "start_in_pane",
     "unhurried",
 ]

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import attrs
 
 from jobman_core.errors import HeldError, JobmanError, NotYoursError
-from jobman_core.home import Home
+from jobman_core.home import Home, make_inside
 from jobman_core.process.identity import ProcessIdentity
 
 _LONGEST = 120
@@ -22,12 +22,15 @@ _LONGEST = 120
 _LOCK_PAUSE = 0.05
 
 
-def plain_name(name: str) -> str:
-    """Write any name with letters, digits, ``-``, ``_`` and ``%`` alone; two names stay two."""
+def plain_name(name: str, longest: int = _LONGEST) -> str:
+    """Write any name with letters, digits, ``-``, ``_`` and ``%`` alone; two names stay two.
+
+    Of one that is longer than so many characters, as many are kept, and a digest of it is added.
+    """
     plain = quote(name, safe="-_", errors="surrogateescape").replace(".", "%2E").replace("~", "%7E")
-    if len(plain) > _LONGEST:
+    if len(plain) > longest:
         digest = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:16]
-        plain = f"{plain[:_LONGEST]}--{digest}"
+        plain = f"{plain[:longest]}--{digest}"
     return plain
 
 
@@ -81,9 +84,10 @@ class Records:
 
         Raises:
             HeldError: one of them does not finish.
+            OSError: the folder is not there and cannot be made.
             NotYoursError: another user started it.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_inside(self.folder)
         path = self.path(name).with_suffix(".lock")
         try:
             fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

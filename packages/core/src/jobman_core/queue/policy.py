@@ -4,6 +4,7 @@ A store keeps what these say in indexed columns; it never judges by itself.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Final
 
 import attrs
@@ -63,6 +64,7 @@ def attempts_allowed(max_retries: int) -> int:
     return max(1, max_retries)
 
 
+@lru_cache(maxsize=256)
 def kind_of(accelerator: str) -> str:
     """Give the one spelling by which tasks and offers are matched; unknown types stay as is."""
     try:
@@ -149,7 +151,7 @@ def marked_done(counters: Counters) -> Counters:
 
 
 def after(
-    counters: Counters, outcome: Outcome, spec: TaskSpec, *, reset_asked: bool = False
+    counters: Counters, outcome: Outcome, max_retries: int, *, reset_asked: bool = False
 ) -> Counters:
     """Count an attempt that ended.
 
@@ -167,7 +169,7 @@ def after(
             now = attrs.evolve(now, fail_count=now.fail_count + 1)
         case OutcomeKind.INTERRUPTED:
             pass
-    return settle(now, spec.max_retries)
+    return settle(now, max_retries)
 
 
 def blocks(dependency: Dependency) -> str | None:

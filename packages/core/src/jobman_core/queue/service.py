@@ -8,12 +8,18 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import attrs
 
 from jobman_core.clock import Clock
-from jobman_core.errors import HeldError, InvalidInputError, NotFoundError
+from jobman_core.errors import (
+    HeldError,
+    InvalidInputError,
+    JobmanError,
+    NotFoundError,
+    StoreError,
+)
 from jobman_core.home import Home
 from jobman_core.interfaces.store import Store
 from jobman_core.models.queue import Queue
@@ -26,6 +32,8 @@ _log = logging.getLogger(__name__)
 
 #: A file that changed so lately may change again without its times showing it.
 _UNSETTLED: Final = timedelta(seconds=2)
+#: Seconds for which a look at a file's times stands.
+_BRIEF: Final = 0.5
 #: Seconds after which to parse a file even while another seems to.
 _PATIENCE: Final = 120.0
 
@@ -57,6 +65,24 @@ class _Look:
     unchanged: bool = False
 
 
+class Heartbeat(Protocol):
+    """Tells when to look again."""
+
+    def changes(self, queue: str) -> int | None:
+        """Give a number that rises whenever a queue changed; None: nobody has looked yet."""
+
+    async def next_look(self) -> None:
+        """Return when there may be news."""
+
+
+@attrs.define
+class _Mirroring:
+    """Keeps the state file of one queue up to date, for so many who want it."""
+
+    task: asyncio.Task[None]
+    wanted: int = 0
+
+
 class QueueService:
     """Keeps the store in step with tasks files, and state files in step with the store."""
 
@@ -78,7 +104,10 @@ class QueueService:
         #: What paths as they are given lead to, links followed.
         self._real: dict[Path, Path] = {}
         self._seen: dict[str, _Signature] = {}
+        #: When a path was last looked at by its times alone, and what that showed.
+        self._glances: dict[Path, tuple[float, bool]] = {}
         self._mirror = Mirror(store, clock)
+        self._mirroring: dict[Path, _Mirroring] = {}
 
     async def open(self, path: Path) -> Queue:
         """Give a tasks file's queue, with the newest good definitions in force.
@@ -90,7 +119,7 @@ class QueueService:
             HeldError: another home works on it.
             InvalidInputError: there is a state file that cannot be read.
         """
-        real = self._real[path] = await asyncio.to_thread(path.resolve)
+        real = await self._resolved(path)
         old = await self._refuse_others(real)
         if not await self._defined(real):
             async with self._turn_to_parse(real, _PATIENCE):
@@ -113,8 +142,13 @@ class QueueService:
 
     async def changed(self, path: Path) -> bool:
         """Tell, by its times alone, whether a tasks file may have changed since it was read."""
-        real = await self._resolved(path)
-        return await asyncio.to_thread(self._differs, real)
+        real, now = await self._resolved(path), self._clock.monotonic()
+        asked, differs = self._glances.get(real, (now - _BRIEF, False))
+        if now - asked >= _BRIEF:
+            # All who wait for a task in this process ask once a second: one look is for all.
+            differs = await asyncio.to_thread(self._differs, real)
+            self._glances[real] = now, differs
+        return differs
 
     async def mirror(self, path: Path, *, now: bool = False) -> bool:
         """Write the state file of a tasks file, if something changed.
@@ -131,12 +165,62 @@ class QueueService:
         queue = await self._store.queue(str(await self._resolved(path)))
         return await self._mirror.write(queue, now=now)
 
+    @asynccontextmanager
+    async def mirroring(self, path: Path, pulse: Heartbeat) -> AsyncIterator[None]:
+        """Keep a state file up to date for the length of a block; one does it for all blocks.
+
+        Args:
+            path: the tasks file.
+            pulse: tells when to look again.
+        """
+        real = await self._resolved(path)
+        ours = self._mirroring.get(real)
+        if ours is None:
+            ours = _Mirroring(asyncio.create_task(self._mirror_on(real, pulse)))
+            self._mirroring[real] = ours
+        ours.wanted += 1
+        try:
+            yield
+        finally:
+            ours.wanted -= 1
+            if not ours.wanted:
+                del self._mirroring[real]
+                ours.task.cancel()
+                await asyncio.gather(ours.task, return_exceptions=True)
+                try:
+                    await self.mirror(real, now=True)
+                except JobmanError as error:
+                    # A view that is behind is brought up to date by the next who looks.
+                    _log.warning("the state file of %s cannot be written now: %s", real, error)
+
+    async def _mirror_on(self, path: Path, pulse: Heartbeat) -> None:
+        written: int | None = -1
+        complaint = ""
+        while True:
+            changes = pulse.changes(str(path))
+            try:
+                if changes != written and await self.mirror(path):
+                    written, complaint = changes, ""
+            except JobmanError as error:
+                # A view that cannot be written ends nobody's work.
+                if str(error) != complaint:
+                    complaint = str(error)
+                    _log.warning("the state file of %s cannot be written now: %s", path, error)
+            await pulse.next_look()
+
     # -- reading the tasks file ------------------------------------------------------------
 
     async def _resolved(self, path: Path) -> Path:
-        """Follow links, once for each path."""
+        """Give the name of the queue of a file: where links lead, looked up once for each path.
+
+        A file that became a link after its queue was opened is that queue's still.
+        """
         if path not in self._real:
-            self._real[path] = await asyncio.to_thread(path.resolve)
+            folder = await asyncio.to_thread(path.parent.resolve)
+            known = {queue.path for queue in await self._store.queues()}
+            named = folder / path.name
+            found = named if str(named) in known else await asyncio.to_thread(path.resolve)
+            self._real[path] = found
         return self._real[path]
 
     async def _defined(self, path: Path) -> bool:
@@ -164,11 +248,17 @@ class QueueService:
             self._seen.pop(queue.path, None)
             return await self._problem(queue, look.problem)
         if look.content_hash != queue.content_hash:
-            async with self._turn_to_parse(path, patience) as turn:
-                if not turn and not patience:
-                    # Somebody reads it this moment: go on with what is in force, look again.
-                    return queue
-                return await self._parse(path, look)
+            try:
+                async with self._turn_to_parse(path, patience) as turn:
+                    if not turn and not patience:
+                        # Somebody reads it this moment: go on with what is in force, look again.
+                        return queue
+                    return await self._parse(path, look)
+            except (StoreError, OSError) as error:
+                # Nobody can write in the home now, which is no reason not to show what is there.
+                why = error if isinstance(error, StoreError) else error.strerror
+                problem = f"{path} has changed, and cannot be taken in now: {why}"
+                return attrs.evolve(queue, problem=problem)
         self._remember(queue.path, look)
         return await self._problem(queue, "")
 
@@ -191,7 +281,11 @@ class QueueService:
     async def _problem(self, queue: Queue, problem: str) -> Queue:
         if queue.problem == problem:
             return queue
-        await self._store.set_problem(queue.path, problem)
+        try:
+            await self._store.set_problem(queue.path, problem)
+        except StoreError:
+            # Who asks is told all the same, and it is written down at the next look.
+            self._seen.pop(queue.path, None)
         return attrs.evolve(queue, problem=problem)
 
     def _remember(self, path: str, look: _Look) -> None:

@@ -1,6 +1,7 @@
 """Reads the state files of jobman v3, so that nothing is run again that was done under it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +16,12 @@ from jobman_core.queue import policy
 
 #: What v3 takes where a tasks file does not say it.
 _V3_RETRIES: Final = 3
+_DEEPEST: Final = 40
+#: How much aliases may add to a file, in nodes.
+_EXPANSION: Final = 300_000
+#: Numbers beyond this were counted by nobody.
+_MOST: Final = 1_000_000_000
+_LONGEST: Final = 60
 _PAST: Final = frozenset({"completed", "failed", "interrupted", "stale_cleanup"})
 
 
@@ -58,7 +65,7 @@ def read(path: Path, max_retries: Mapping[str, int]) -> OldState | None:
 def _load(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
     """Parse a file with every scalar as text: ``000045`` is a job's id, not a number."""
     from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
+    from ruamel.yaml.error import ReusedAnchorWarning
 
     try:
         raw = path.read_bytes()
@@ -69,11 +76,51 @@ def _load(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
     yaml = YAML(typ="base", pure=True)
     yaml.allow_duplicate_keys = True
     try:
-        return yaml.load(raw.decode("utf-8"))
-    except (YAMLError, ValueError, RecursionError) as error:
+        text = raw.decode("utf-8")
+        _check_size(yaml.parse(text))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ReusedAnchorWarning)
+            return yaml.load(text)
+    except Exception as error:
+        # ruamel lets errors of Python's own through.
         mark = getattr(error, "problem_mark", None)
-        what = getattr(error, "problem", None) or str(error).splitlines()[0]
+        what = getattr(error, "problem", None) or next(iter(str(error).splitlines()), "no YAML")
         raise _broken(path, f"line {mark.line + 1}: {what}" if mark else what) from error
+
+
+def _check_size(events: Iterable[Any]) -> None:
+    """Refuse what takes for ever to look at: endless nesting, and what aliases blow up.
+
+    Raises:
+        ValueError: it is such a file.
+    """
+    from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, NodeEvent
+
+    #: Nodes below each anchor, and below each collection that has not ended yet.
+    sizes: dict[str, int] = {}
+    open_: list[tuple[str | None, int]] = []
+    added = 0
+    for event in events:
+        anchor, size = getattr(event, "anchor", None), 1
+        if isinstance(event, CollectionStartEvent):
+            open_.append((anchor, 1))
+            if len(open_) > _DEEPEST:
+                raise ValueError(f"it nests deeper than {_DEEPEST} levels")
+            continue
+        if isinstance(event, CollectionEndEvent):
+            anchor, size = open_.pop()
+        elif isinstance(event, AliasEvent):
+            anchor, size = None, sizes.get(event.anchor, 1)
+            added += size
+            if added > _EXPANSION:
+                raise ValueError("its aliases blow it up beyond reason")
+        elif not isinstance(event, NodeEvent):
+            continue
+        if anchor is not None:
+            sizes[anchor] = size
+        if open_:
+            around, so_far = open_[-1]
+            open_[-1] = around, so_far + size
 
 
 def _broken(path: Path, why: str) -> InvalidInputError:
@@ -91,10 +138,14 @@ class _Reader:
         self.history: dict[str, list[PastRun]] = {}
         self.notes: list[str] = []
 
+    def note(self, task: str, text: str) -> None:
+        """Tell of one thing that is odd, in one line whatever the task is called."""
+        self.notes.append(f"task {_line(task)}: {text}")
+
     def read(self, task: str, entry: object, max_retries: int) -> None:
         """Read one task."""
         if not isinstance(entry, dict):
-            self.notes.append(f"task {task}: not a map, passed over")
+            self.note(task, "not a map, passed over")
             return
         runs = [*self._past(task, entry), *self._running(task, entry)]
         failures = self._number(task, entry, "fail_count")
@@ -102,7 +153,7 @@ class _Reader:
         ended = [run.status for run in runs if run.status in ("completed", "failed")]
         used_up = failures >= policy.attempts_allowed(max_retries)
         if done and used_up and ended[-1:] == ["failed"]:
-            self.notes.append(f"task {task}: called done, but it used up its attempts: it failed")
+            self.note(task, "called done, but it used up its attempts: it failed")
             done = False
         self.counters[task] = Counters(
             done=done,
@@ -116,9 +167,9 @@ class _Reader:
 
     def _past(self, task: str, entry: Mapping[str, Any]) -> Iterator[PastRun]:
         for item in self._list(task, entry, "history"):
-            status = str(item.get("status", ""))
-            if status not in _PAST:
-                self.notes.append(f"task {task}: history entry with status {status!r} passed over")
+            status = item.get("status", "")
+            if not isinstance(status, str) or status not in _PAST:
+                self.note(task, f"history entry with status {_shown(status)} passed over")
                 continue
             started = self._when(task, item.get("started"))
             yield PastRun(_job(item), started, self._when(task, item.get("ended")), status)
@@ -126,7 +177,7 @@ class _Reader:
     def _running(self, task: str, entry: Mapping[str, Any]) -> Iterator[PastRun]:
         for item in self._list(task, entry, "running"):
             job = _job(item)
-            self.notes.append(f"task {task}: ran on v3's job {job}, taken as interrupted")
+            self.note(task, f"ran on v3's job {job}, taken as interrupted")
             yield PastRun(job, self._when(task, item.get("started")), None, "interrupted")
 
     def _list(self, task: str, entry: Mapping[str, Any], key: str) -> Iterator[dict[str, Any]]:
@@ -134,21 +185,24 @@ class _Reader:
         if items in (None, "", "~", "null"):
             return
         if not isinstance(items, list):
-            self.notes.append(f"task {task}: {key} is not a list, passed over")
+            self.note(task, f"{key} is not a list, passed over")
             return
         for item in items:
             if isinstance(item, dict):
                 yield item
             else:
-                self.notes.append(f"task {task}: {key} entry {item!r} passed over")
+                self.note(task, f"{key} entry {_shown(item)} passed over")
 
     def _number(self, task: str, entry: Mapping[str, Any], key: str) -> int:
         value = entry.get(key, "0")
         try:
-            return max(0, int(value))
+            number = int(value)
         except (TypeError, ValueError):
-            self.notes.append(f"task {task}: {key} {value!r} is no number, taken as 0")
+            number = _MOST + 1
+        if number > _MOST:
+            self.note(task, f"{key} {_shown(value)} is no number, taken as 0")
             return 0
+        return max(0, number)
 
     def _when(self, task: str, value: object) -> datetime | None:
         if value in (None, "", "~", "null"):
@@ -156,12 +210,25 @@ class _Reader:
         try:
             return from_text(str(value))
         except (ValueError, OverflowError):
-            self.notes.append(f"task {task}: {value!r} is no time, passed over")
+            self.note(task, f"{_shown(value)} is no time, passed over")
             return None
 
 
 def _job(item: Mapping[str, Any]) -> str:
-    return str(item.get("job_id") or "?")
+    job = item.get("job_id")
+    return _line(job) if job and isinstance(job, str) else "?"
+
+
+def _line(text: str) -> str:
+    """Give a text so short and plain that it fits into a line."""
+    cut = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return cut if cut.isprintable() else repr(cut)[1:-1]
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str):
+        return f"'{_line(value)}'"
+    return "(a list)" if isinstance(value, list) else "(a map)"
 
 
 def _truth(value: object) -> bool:

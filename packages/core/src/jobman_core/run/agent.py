@@ -41,7 +41,12 @@ _ANSWER: Final = 55.0
 #: Seconds between two looks for output: at first, while it flows, while there is none.
 _QUIET_FIRST, _QUIET_FLOWING, _QUIET_IDLE = 0.2, 1.0, 2.0
 _RETRY_FIRST, _RETRY_MOST = 0.5, 5.0
-_GOES_ON: Final = (HostState.LAUNCHING, HostState.RUNNING, HostState.SILENT)
+_GOES_ON: Final = (
+    HostState.LAUNCHING,
+    HostState.RUNNING,
+    HostState.ENDING,
+    HostState.SILENT,
+)
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 
@@ -88,7 +93,8 @@ class AgentRunner(Runner):
             facts = host.facts
             details = (
                 *(str(attempt.epoch), plan.command.cwd or "", " ".join(facts.devices)),
-                *(facts.device_lock, *(str(len(part)) for part in parts), "--", *facts.ender),
+                *(facts.device_lock, *(str(len(part)) for part in parts)),
+                *("1" if plan.stays else "0", "--", *facts.ender),
             )
             await self._ask(
                 host, "launch", attempt.token, details, stdin=b"".join(parts), transient=False

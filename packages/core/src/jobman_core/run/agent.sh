@@ -3,7 +3,8 @@
 #
 # Copied to ~/.jobman/agent-<hash> and called as
 #
-#   launch NONCE TOKEN BOOT_FILE OWN EPOCH CWD DEVICES LOCK_FILE SIZES… -- ENDER…   (content on stdin)
+#   launch NONCE TOKEN BOOT_FILE OWN EPOCH CWD DEVICES LOCK_FILE SIZES… STAYS -- ENDER…
+#          (content on stdin; with STAYS 1 no later launch ends what the program leaves behind)
 #   poll   NONCE TOKEN BOOT_FILE OWN OFFSET MOST WAIT QUIET IDLE
 #   end    NONCE TOKEN BOOT_FILE OWN EPOCH GRACE -- ENDER…
 #
@@ -18,6 +19,8 @@
 #   wrapper  of the process that waits for it: "PID START"
 #   log      the program's output
 #   final    "DONE CODE" or "ENDED -": made by ln, so the first word is the last
+#   tomb     "ENDED -", to become "final" when an end is ordered
+#   stays    what is left once the program has ended is there to stay
 #   stranger it was ended without a trace of ever having been started here
 #   gone     nothing of it lives any more: proof
 #   mark     in the environment of all that it starts on this host
@@ -137,7 +140,7 @@ look() { # sets state and code
     if read_final; then
         [ "$state" = ENDED ] && [ ! -e "$here/gone" ] || return 0
         # An end was ordered and is not yet confirmed.
-        if locked "$here" || [ -n "$(members "$here")" ]; then state=RUNNING; fi
+        if locked "$here" || [ -n "$(members "$here")" ]; then state=ENDING; fi
     elif locked "$here"; then
         if [ -e "$here/pid" ]; then state=RUNNING; else state=LAUNCHING; fi
     elif read_final; then
@@ -197,9 +200,11 @@ end_wrapper() { # FOLDER: it leaves when the program has; one that hangs is kill
 }
 
 tombstone() { # FOLDER: no later launch, and no later word on how it ended
-    mkdir -p "$1" && printf 'ENDED -\n' > "$1/tomb.$$" || return 1
-    ln "$1/tomb.$$" "$1/final" 2> /dev/null
-    rm -f "$1/tomb.$$"
+    # What was launched here has its room for it already: the disk may be full by now.
+    if [ ! -s "$1/tomb" ]; then
+        mkdir -p "$1" && printf 'ENDED -\n' > "$1/tomb.$$" && mv -f "$1/tomb.$$" "$1/tomb" || return 1
+    fi
+    ln "$1/tomb" "$1/final" 2> /dev/null
     [ -e "$1/final" ]
 }
 
@@ -277,7 +282,8 @@ check_epoch() { # EPOCH
     case $_seen in '' | *[!0-9]*) _seen=0 ;; esac
     [ "$1" -ge "$_seen" ] || fail stale "epoch $_seen was seen here, this order has $1"
     if [ "$1" -gt "$_seen" ]; then
-        printf '%s\n' "$1" > "$base/epoch.new" && mv -f "$base/epoch.new" "$base/epoch" ||
+        # In place: the disk may be full by now, and no number gets shorter.
+        printf '%s\n' "$1" 1<> "$base/epoch" ||
             fail refused "cannot write below $base: is the disk of the host full?"
     fi
 }
@@ -290,6 +296,7 @@ receive() { # NAME SIZE
 
 clear_old() { # ENDER…: ends what other attempts left, and forgets all but the last few
     for _old in "$base/attempts"/*; do
+        if [ -e "$_old/stays" ] && grep -qs ^DONE "$_old/final"; then continue; fi
         if [ "$_old" != "$here" ] && [ -d "$_old" ] && [ ! -e "$_old/gone" ]; then
             tombstone "$_old"
             finish "$_old" 2000 "$@"
@@ -304,20 +311,20 @@ clear_old() { # ENDER…: ends what other attempts left, and forgets all but the
     done
 }
 
-launch() { # EPOCH CWD DEVICES LOCK_FILE SCRIPT ENV ARGV STDIN -- ENDER…
+launch() { # EPOCH CWD DEVICES LOCK_FILE SCRIPT ENV ARGV STDIN STAYS -- ENDER…
     lock_host
     check_epoch "$1"
     look
     case $state in
         NONE) ;;
-        ENDED) fail refused "attempt $token was ended on order and is not started again" ;;
+        ENDED | ENDING) fail refused "attempt $token was ended on order and is not started again" ;;
         *)
             answer launched "$state"
             exit 0
             ;;
     esac
-    _cwd=$2 _devices=$3 _lockfile=$4 _script=$5 _env=$6 _argv=$7 _stdin=$8
-    shift 9
+    _cwd=$2 _devices=$3 _lockfile=$4 _script=$5 _env=$6 _argv=$7 _stdin=$8 _stays=$9
+    shift 10
     clear_old "$@"
     set -f
     # shellcheck disable=SC2086 # patterns without spaces, for find to read
@@ -332,7 +339,9 @@ launch() { # EPOCH CWD DEVICES LOCK_FILE SCRIPT ENV ARGV STDIN -- ENDER…
     # Hosts may be folders of one machine: the mark tells the programs of one attempt apart.
     # The record of the end has its room from the start: it must fit on a disk that is full then.
     printf '%s.%s\n' "$token" "$(stat -c %d.%i "$here")" > "$here/mark" &&
+        printf 'ENDED -\n' > "$here/tomb" &&
         printf '%-31s\n' ' ' > "$here/result" && printf '%s\n' "${JOBMAN_KEEPER-}" > "$here/keeper" &&
+        { [ "$_stays" = 0 ] || true > "$here/stays"; } &&
         true > "$here/log" && true > "$here/alive" || {
         rm -rf "$here"
         fail refused "cannot write $here: is the disk of the host full?"
@@ -384,16 +393,16 @@ poll() { # OFFSET MOST WAIT QUIET IDLE: looks after QUIET, then ever more slowly
     look
     measure
     while [ $waited -lt "$wait" ] && [ $fresh -lt "$most" ]; do
-        case $state in RUNNING | LAUNCHING) ;; *) break ;; esac
+        case $state in RUNNING | LAUNCHING | ENDING) ;; *) break ;; esac
         # What has just come waits for more; what was there at the last look does not.
         [ $fresh -le 0 ] || [ $waited -eq 0 ] || break
         tick=$quiet
-        [ $state = RUNNING ] || tick=50
+        [ $state != LAUNCHING ] || tick=50
         [ $tick -le $((wait - waited)) ] || tick=$((wait - waited))
         if wait_for_change $tick; then
             look
             # Its wrapper was killed: there is no lock to wait for.
-            [ "$state" = RUNNING ] && sleep "$seconds"
+            case $state in RUNNING | ENDING) sleep "$seconds" ;; esac
         elif [ $state = LAUNCHING ]; then
             look
         fi

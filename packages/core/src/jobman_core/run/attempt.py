@@ -2,52 +2,48 @@
 
 import asyncio
 import contextlib
-import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import attrs
 
-from jobman_core.clock import to_text
 from jobman_core.errors import (
     CommandFailedError,
     HostUnreachableError,
     InvalidInputError,
     UnfinishedError,
 )
+from jobman_core.interfaces.host import EndReport, Runner
 from jobman_core.models.attempt import Attempt, AttemptRef, HostReport, HostState
 from jobman_core.models.job import Desired
 from jobman_core.models.outcome import Cause, Outcome, OutcomeKind, interrupted
-from jobman_core.models.slice import GONE, Slice, SlicePhase
-from jobman_core.models.task import Repo
-from jobman_core.run.checkout import checkout
+from jobman_core.models.slice import Slice, SlicePhase, Unknown
 from jobman_core.run.context import JobContext
-from jobman_core.run.decide import judge
+from jobman_core.run.decide import by_loss, ended_on, false_success, judge, succeeded
+from jobman_core.run.meta import MetaFile
 from jobman_core.run.orders import Orders
 from jobman_core.run.output import OutputFile
-from jobman_core.run.slices import Slices, Watch
+from jobman_core.run.outside import end_outside
+from jobman_core.run.race import race
+from jobman_core.run.set_up import SetUp
+from jobman_core.run.silence import RETRY_EVERY, Silence, SilentTooLongError, until_heard
+from jobman_core.run.slices import Slices
+from jobman_core.run.watch import Watch
 from jobman_core.run.work import Work, plan_of
 
 #: Seconds between TERM and KILL.
 GRACE: Final = 10.0
-#: Seconds that a fresh clone may take.
-CHECKOUT_LIMIT: Final = 1800.0
-#: Seconds to fetch the rest of the output of an attempt that is over.
+#: Seconds to fetch, or to write, what is left of an attempt that is over.
 DRAIN_LIMIT: Final = 30.0
 #: Seconds for which a stop waits for hosts that are silent.
 STOP_LIMIT: Final = 60.0
 #: The same, where the slice is to go anyway: its absence is proof as well.
 SHORT_LIMIT: Final = 20.0
-#: Seconds between two tries to reach hosts that are silent.
-RETRY_EVERY: Final = 2.0
-
+#: Somebody ordered the end, whose outcome is not on record: it goes on there, or nowhere.
+_ORDERED: Final = (HostState.ENDING, HostState.ENDED)
 
 _T = TypeVar("_T")
-
-
-class _SilentTooLongError(Exception):
-    """Hosts were silent for longer than the job allows."""
 
 
 class AttemptRun:
@@ -67,19 +63,29 @@ class AttemptRun:
         self._patience = STOP_LIMIT
         self._slices = slices
         self._watch = Watch(slices, slice_, ctx)
-        self._slice = slice_
-        self._runner = ctx.runner(slice_)
+        self._last_there = slice_
         self.attempt = attempt
         self._exits: dict[int, int | None] = {}
         self._lost: dict[int, str] = {}
         self._outputs: dict[int, OutputFile] = {}
-        #: Since when hosts do not answer.
-        self._silent: dict[int, float] = {}
+        self._meta = MetaFile(ctx, slice_)
+        self._silence = Silence(ctx, self._watch)
 
     @property
     def slice(self) -> Slice:
         """The slice, as last seen."""
         return self._watch.slice
+
+    @property
+    def _runner(self) -> Runner:
+        """The way to its hosts, wherever they are now; once it is gone, where they were last."""
+        return self._ctx.runner(self._there)
+
+    @property
+    def _there(self) -> Slice:
+        if self.slice.hosts:
+            self._last_there = self.slice
+        return self._last_there
 
     async def run(self, work: Work, orders: Orders) -> Outcome:
         """Launch or adopt it; give the outcome, with proof that nothing of it runs any more.
@@ -89,12 +95,13 @@ class AttemptRun:
             UnfinishedError: its end was asked for, and cannot be proved now.
         """
         self._orders = orders
-        hosts = self.attempt.hosts or work.workers.pick(len(self._slice.hosts))
+        there = len(self.slice.hosts)
+        hosts = self.attempt.hosts or work.workers.pick(there)
         if not hosts:
-            detail = f"the slice has {len(self._slice.hosts)} hosts, none of those asked for"
+            detail = f"the slice has {there} hosts, none of those asked for"
             return Outcome(OutcomeKind.FAILED, Cause.SETUP_FAILED, (), detail)
         self.attempt = attrs.evolve(self.attempt, hosts=hosts)
-        self._open_outputs(work)
+        await self._open_outputs(work)
         return await self._finish(work, await self._first_end(work, orders))
 
     async def end(self, work: Work, cause: str, *, patience: float = STOP_LIMIT) -> Outcome:
@@ -109,16 +116,39 @@ class AttemptRun:
             UnfinishedError: that cannot be proved now.
         """
         self._patience = patience
-        self._open_outputs(work)
+        await self._open_outputs(work)
         return await self._finish(work, interrupted(cause))
 
-    def _open_outputs(self, work: Work) -> None:
-        self._outputs = {host: OutputFile(work.log(host)) for host in self.attempt.hosts}
+    async def make_up(self, work: Work, outcome: Outcome) -> None:
+        """Write what this machine's disk did not take; the hosts have it for a while yet."""
+        clock = self._ctx.clock
+        deadline = clock.monotonic() + DRAIN_LIMIT
+        while self._copies_stand or self._meta.owed:
+            if clock.monotonic() >= deadline:
+                self._ctx.journal.job(f"what attempt {self.attempt.number} left is not all here")
+                return
+            if self._copies_stand:
+                await self._drain()
+            await self._meta.write(work, self.attempt, outcome)
+            if self._copies_stand or self._meta.owed:
+                await clock.sleep(RETRY_EVERY)
+
+    @property
+    def _copies_stand(self) -> bool:
+        return any(output.stuck for output in self._outputs.values())
+
+    async def _open_outputs(self, work: Work) -> None:
+        # Behind all that an earlier run on this attempt may still have to write.
+        for host in self.attempt.hosts:
+            opened = await self._ctx.scribe.do(partial(OutputFile, work.log(host)))
+            self._outputs[host] = opened
+            if opened.stuck:
+                self._ctx.journal.job(opened.stuck)
 
     async def _finish(self, work: Work, outcome: Outcome) -> Outcome:
         outcome = await self._settle(outcome)
         self.attempt = attrs.evolve(self.attempt, ended_at=self._ctx.clock.now())
-        self._write_meta(work, outcome)
+        await self._meta.write(work, self.attempt, outcome)
         return outcome
 
     async def _first_end(self, work: Work, orders: Orders) -> Outcome:
@@ -126,35 +156,31 @@ class AttemptRun:
         body = asyncio.create_task(self._launch_and_follow(work))
         lost = asyncio.create_task(self._watch.lost())
         asked = asyncio.create_task(orders.end_of(self.attempt.token))
-        silent = asyncio.create_task(self._silent_too_long())
-        tasks: tuple[asyncio.Task[Any], ...] = (body, lost, asked, silent)
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        silent = asyncio.create_task(self._silence.too_long())
+        async with race(body, lost, asked, silent):
             if body.done():
                 return body.result()
             if lost.done():
-                return _by_loss(None, lost.result())
+                return by_loss(None, lost.result())
             if asked.done():
                 return interrupted(asked.result())
             return silent.result()
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
 
     # -- launch ----------------------------------------------------------------------------
 
     async def _launch_and_follow(self, work: Work) -> Outcome:
         try:
             reports = await self._retried(self._reached)
+            if ended := [host for host, r in reports.items() if r.state in _ORDERED]:
+                return ended_on(ended[0])
             fresh = [host for host, r in reports.items() if r.state is HostState.NONE]
             if len(fresh) < len(reports):
                 self._ctx.journal.job(f"adopts attempt {self.attempt.number} of {work.label}")
             if fresh:
                 await self._launch(work, fresh)
         except (CommandFailedError, InvalidInputError) as error:
-            return self._setup_failed(str(error))
-        except _SilentTooLongError as error:
+            return await self._setup_failed(str(error))
+        except SilentTooLongError as error:
             return interrupted(Cause.UNREACHABLE, str(error))
         return await self._follow()
 
@@ -167,25 +193,17 @@ class AttemptRun:
         """
         ctx = self._ctx
         await ctx.store.save_attempt(ctx.lease, self.attempt)
-        if work.repo is not None and work.workdir is not None:
-            # A controller that was lost half way had chosen the commit for all hosts.
-            repo = attrs.evolve(work.repo, branch=self.attempt.commit or work.repo.branch)
-            commit = await self._retried(partial(self._check_out, fresh, repo, work.workdir))
+        commit = await SetUp(ctx, self._watch, self._silence.tell).make(work, self.attempt, fresh)
+        if commit != self.attempt.commit:
             self.attempt = attrs.evolve(self.attempt, commit=commit)
             await ctx.store.save_attempt(ctx.lease, self.attempt)
-        plan = plan_of(work, self.attempt, ctx.spec, self._slice, ctx.environment)
+        plan = plan_of(work, self.attempt, ctx.spec, self.slice, ctx.environment)
         await self._retried(lambda: self._runner.launch(self._ref(), plan))
         self.attempt = attrs.evolve(self.attempt, started_at=ctx.clock.now())
         await ctx.store.save_attempt(ctx.lease, self.attempt)
-        self._write_meta(work, None)
+        await self._meta.write(work, self.attempt, None)
         names = ", ".join(map(str, self.attempt.hosts))
         ctx.journal.job(f"runs {work.label}, attempt {self.attempt.number}, on hosts {names}")
-
-    async def _check_out(self, indices: Sequence[int], repo: Repo, workdir: str) -> str:
-        hosts = self._ctx.hosts(self._slice)
-        return await checkout(
-            [hosts[index] for index in indices], repo, workdir, limit=CHECKOUT_LIMIT
-        )
 
     async def _reached(self) -> Mapping[int, HostReport]:
         """Give answers of all hosts; while one is silent the others cannot be judged."""
@@ -197,24 +215,8 @@ class AttemptRun:
         return reports
 
     async def _retried(self, action: Callable[[], Awaitable[_T]]) -> _T:
-        """Act until all hosts answer, for as long as they may be silent under a READY node.
-
-        Raises:
-            _SilentTooLongError: they were silent for longer.
-        """
-        clock = self._ctx.clock
-        since: float | None = None
-        while True:
-            await self._ctx.guard()
-            try:
-                return await action()
-            except HostUnreachableError as error:
-                since = clock.monotonic() if since is None else since
-                if clock.monotonic() - since >= self._ctx.spec.unreachable_timeout:
-                    raise _SilentTooLongError(str(error)) from error
-                self._ctx.journal.job(f"{error}; looks at the slice, and tries again")
-                self._watch.look_now()
-                await clock.sleep(RETRY_EVERY)
+        """Act until all hosts answer."""
+        return await until_heard(self._ctx, self._watch, action, self._silence.tell)
 
     # -- follow ----------------------------------------------------------------------------
 
@@ -222,33 +224,39 @@ class AttemptRun:
         """Copy the output and wait for what the hosts' records add up to."""
         while True:
             offsets = {host: output.offset for host, output in self._outputs.items()}
-            reports = self._runner.follow(self._ref(), offsets)
+            runner = self._runner
+            reports = runner.follow(self._ref(), offsets)
             async with contextlib.aclosing(reports):
-                outcome = await self._read(reports)
+                outcome = await self._read(reports, runner)
             if outcome is not None:
                 return outcome
-            # The copies stand still (a full disk here): ask again from where they are.
+            # The copies stand still (a full disk here), or hosts are elsewhere by now: ask again
+            # from where they are.
             await self._ctx.clock.sleep(RETRY_EVERY)
 
-    async def _read(self, reports: AsyncGenerator[HostReport, None]) -> Outcome | None:
+    async def _read(
+        self, reports: AsyncGenerator[HostReport, None], runner: Runner
+    ) -> Outcome | None:
         async for report in reports:
             if report.state is HostState.SILENT:
-                self._hear_silence(report)
+                await self._silence.begins(report.host, report.detail)
+                if self._runner is not runner:
+                    return None
                 continue
-            self._silent.pop(report.host, None)
-            outcome = self._hear(report) or await self._verdict_on_running(report)
+            await self._silence.ends(report.host)
+            outcome = await self._hear(report) or await self._verdict_on_running(report)
             if outcome is not None:
                 return outcome
             if self._outputs[report.host].stuck:
                 return None
-        # Every host was followed to an end, and yet they add up to nothing: someone ended it.
-        return interrupted(Cause.STOPPED, "ended on its hosts")
+        return None
 
-    def _hear(self, report: HostReport) -> Outcome | None:
+    async def _hear(self, report: HostReport) -> Outcome | None:
         """Take in one report; give the outcome once they add up to one."""
         output = self._outputs[report.host]
         was_stuck = output.stuck
-        output.write(report.offset, report.data)
+        if report.data or was_stuck:
+            await self._ctx.scribe.do(partial(output.write, report.offset, report.data))
         if output.stuck and output.stuck != was_stuck:
             self._ctx.journal.job(output.stuck)
         match report.state:
@@ -258,25 +266,11 @@ class AttemptRun:
                 self._lost.setdefault(report.host, "its processes are gone without a record")
             case HostState.NONE:
                 self._lost.setdefault(report.host, "it has no trace of the attempt")
+            case HostState.ENDED | HostState.ENDING:
+                return self._judged() or ended_on(report.host)
             case _:
                 pass
         return self._judged()
-
-    def _hear_silence(self, report: HostReport) -> None:
-        if report.host not in self._silent:
-            self._silent[report.host] = self._ctx.clock.monotonic()
-            self._ctx.journal.job(f"host {report.host} does not answer: {report.detail}")
-        self._watch.look_now()
-
-    async def _silent_too_long(self) -> Outcome:
-        """Return once a host has been silent under a READY node for longer than is allowed."""
-        clock, allowed = self._ctx.clock, self._ctx.spec.unreachable_timeout
-        while True:
-            await clock.sleep(min(RETRY_EVERY, allowed))
-            for host, since in self._silent.items():
-                if clock.monotonic() - since >= allowed:
-                    why = f"host {host} was silent for {allowed:g} s"
-                    return interrupted(Cause.UNREACHABLE, why)
 
     def _judged(self) -> Outcome | None:
         tails = {
@@ -291,7 +285,7 @@ class AttemptRun:
         verdict = await self._ctx.plugins.judge(
             "jobman_classify_running",
             expect=(Outcome,),
-            refuse=partial(_false_success, success=False),
+            refuse=partial(false_success, success=False),
             attempt=self.attempt,
             host=report.host,
             tail=self._outputs[report.host].tail.decode("utf-8", "replace"),
@@ -309,16 +303,16 @@ class AttemptRun:
             # A bad end may be all that is seen of a slice's loss: programs die of their peers'.
             self._watch.slice, _ = await self._slices.look(self._watch.slice)
         if self._watch.slice.phase is SlicePhase.LOST:
-            return _by_loss(outcome, self._watch.slice)
+            return by_loss(outcome, self._watch.slice)
         if outcome.cause == Cause.UNREACHABLE:
             await self._replace_slice("its hosts are silent")
             return outcome
         if not await self._prove_end():
-            return _by_loss(outcome, self._watch.slice)
+            return by_loss(outcome, self._watch.slice)
         await self._drain()
         judged = self._judged()
-        if self._watch.slice.lost_at is not None and not _succeeded(judged):
-            return _by_loss(outcome, self._watch.slice)
+        if self._watch.slice.lost_at is not None and not succeeded(judged):
+            return by_loss(outcome, self._watch.slice)
         if judged is None or judged.cause not in {Cause.EXITED, outcome.cause}:
             return outcome
         return await self._verdict_on_exit(judged) if judged.cause == Cause.EXITED else judged
@@ -329,10 +323,12 @@ class AttemptRun:
         Tells whether the hosts are still there to be asked.
         """
         ctx = self._ctx
-        since = ctx.clock.monotonic()
+        since = in_sight = ctx.clock.monotonic()
         while True:
             await ctx.guard()
-            ends = await self._runner.end(self._ref(), grace=GRACE)
+            ends = await self._ordered_ends()
+            if ends is None:
+                return False
             if self.attempt.started_at and not all(end.known for end in ends.values()):
                 # A host on which it was started and that has no trace of it can prove nothing.
                 await self._replace_slice("a host has lost all trace of the attempt")
@@ -340,21 +336,45 @@ class AttemptRun:
             open_ends = [end for end in ends.values() if not end.confirmed]
             if not open_ends:
                 return True
-            seen, _ = await self._slices.look(self._watch.slice)
+            seen, look = await self._slices.look(self._watch.slice)
             self._watch.slice = seen
             if seen.phase is SlicePhase.LOST:
                 return False
             why = f"host {open_ends[0].host} has not confirmed the end: {open_ends[0].detail}"
-            waited = ctx.clock.monotonic() - since
+            now = ctx.clock.monotonic()
+            waited = now - since
+            # Beside a cloud that is silent too, silence proves nothing.
+            in_sight = now if isinstance(look, Unknown) else in_sight
             desired = self._orders.desired if self._orders else None
             unwanted = desired in (Desired.CANCELLED, Desired.DELETED) and waited >= SHORT_LIMIT
-            if unwanted or waited >= ctx.spec.unreachable_timeout:
+            if unwanted or now - in_sight >= ctx.spec.unreachable_timeout:
                 await self._replace_slice("its hosts are silent")
                 return False
             if desired is not Desired.RUNNING and waited >= self._patience:
                 raise UnfinishedError(why)
             ctx.journal.job(why)
             await ctx.clock.sleep(RETRY_EVERY)
+
+    async def _ordered_ends(self) -> Mapping[int, EndReport] | None:
+        """Order the end on every host; None: the slice was lost before all had answered.
+
+        A machine that is gone lets one wait for as long as a command may take.
+        """
+        ends = asyncio.create_task(self._end_everywhere())
+        lost = asyncio.create_task(self._seen_lost())
+        async with race(ends, lost):
+            return ends.result() if ends.done() else lost.result()
+
+    async def _end_everywhere(self) -> Mapping[int, EndReport]:
+        """End its processes, then what its environment has of it elsewhere on the hosts."""
+        ends = await self._runner.end(self._ref(), grace=GRACE)
+        return await end_outside(self._ctx, self._ctx.hosts(self._there), self.attempt, ends)
+
+    async def _seen_lost(self) -> None:
+        """Return once the cloud proves that nothing runs on the slice any more."""
+        while self._watch.slice.phase is not SlicePhase.LOST:
+            await self._ctx.clock.sleep(RETRY_EVERY)
+            self._watch.slice, _ = await self._slices.look(self._watch.slice)
 
     async def _replace_slice(self, why: str) -> None:
         """Give back a slice whose hosts prove nothing: its absence is the proof that is left."""
@@ -369,7 +389,7 @@ class AttemptRun:
             async with asyncio.timeout(DRAIN_LIMIT), contextlib.aclosing(reports):
                 async for report in reports:
                     if report.state is not HostState.SILENT:
-                        self._hear(report)
+                        await self._hear(report)
         except TimeoutError:
             self._ctx.journal.job("the rest of the output could not be fetched in time")
 
@@ -378,7 +398,7 @@ class AttemptRun:
         verdict = await self._ctx.plugins.judge(
             "jobman_classify_exit",
             expect=(Outcome,),
-            refuse=partial(_false_success, success=judged.kind is OutcomeKind.SUCCEEDED),
+            refuse=partial(false_success, success=judged.kind is OutcomeKind.SUCCEEDED),
             attempt=self.attempt,
             exits=judged.exits,
         )
@@ -386,71 +406,12 @@ class AttemptRun:
             return judged
         return attrs.evolve(verdict[1], cause=f"plugin:{verdict[0]}", exits=judged.exits)
 
-    def _setup_failed(self, why: str) -> Outcome:
+    async def _setup_failed(self, why: str) -> Outcome:
         """Say in the output, where people look first, why nothing ran."""
         first = self._outputs[self.attempt.hosts[0]]
-        first.write(first.offset, f"[jobman: set-up failed: {why}]\n".encode())
+        note = f"[jobman: set-up failed: {why}]\n".encode()
+        await self._ctx.scribe.do(partial(first.write, first.offset, note))
         return Outcome(OutcomeKind.FAILED, Cause.SETUP_FAILED, (), f"set-up failed: {why}")
 
     def _ref(self) -> AttemptRef:
         return self._ctx.ref(self.attempt)
-
-    def _write_meta(self, work: Work, outcome: Outcome | None) -> None:
-        if work.meta is None:
-            return
-        try:
-            work.meta.parent.mkdir(parents=True, exist_ok=True)
-            part = work.meta.with_suffix(".part")
-            part.write_text(meta_text(work, self.attempt, self._slice, outcome), encoding="utf-8")
-            part.replace(work.meta)
-        except OSError as error:
-            self._ctx.journal.job(f"{work.meta} cannot be written: {error.strerror}")
-
-
-def _false_success(verdict: Outcome, *, success: bool) -> str:
-    """Say what is wrong with a plugin's verdict; only what succeeded may be called a success."""
-    false = verdict.kind is OutcomeKind.SUCCEEDED and not success
-    return "it calls a success what is none" if false else ""
-
-
-def _succeeded(outcome: Outcome | None) -> bool:
-    return outcome is not None and outcome.kind is OutcomeKind.SUCCEEDED
-
-
-def _by_loss(outcome: Outcome | None, slice_: Slice) -> Outcome:
-    """Give the outcome where the slice is lost.
-
-    A success stays one, and an end that was ordered has its own cause. All else is the loss: what
-    fails while its slice goes has not failed by itself.
-    """
-    if outcome is not None and outcome.cause not in {Cause.EXITED, Cause.HOST_LOST}:
-        return outcome
-    if outcome is not None and _succeeded(outcome):
-        return outcome
-    cause = Cause.SLICE_GONE if slice_.state == GONE else Cause.PREEMPTED
-    return interrupted(cause, f"slice {slice_.identity.name} is {slice_.state}")
-
-
-def meta_text(work: Work, attempt: Attempt, slice_: Slice, outcome: Outcome | None) -> str:
-    """Give what ``run_<NNN>_job<id>_meta.yaml`` holds."""
-    rows: dict[str, object] = {
-        "task_id": work.label,
-        "run": attempt.number,
-        "run_id": attempt.run_id,
-        "job_id": attempt.job,
-        "repo": work.repo.url if work.repo else None,
-        "branch": work.repo.branch if work.repo else None,
-        "commit": attempt.commit,
-        "accelerator": slice_.request.accelerator,
-        "zone": slice_.request.zone,
-        "slice": slice_.identity.name,
-        "workers": list(attempt.hosts),
-        "started": to_text(attempt.started_at) if attempt.started_at else None,
-        "ended": to_text(attempt.ended_at) if attempt.ended_at else None,
-        "outcome": outcome.kind.value if outcome else None,
-        "cause": outcome.cause if outcome else None,
-        "exit_code": outcome.exit_code if outcome else None,
-        "detail": outcome.detail if outcome else None,
-    }
-    # JSON's scalars and lists are YAML's too, whatever stands in them.
-    return "".join(f"{key}: {json.dumps(value)}\n" for key, value in rows.items())

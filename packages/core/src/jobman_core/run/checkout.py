@@ -4,16 +4,16 @@ import asyncio
 import hashlib
 import re
 from collections.abc import Sequence
-from importlib import resources
 from typing import Final
-from urllib.parse import unquote, urlsplit
 
 import attrs
 
 from jobman_core.command import Command, Exit
 from jobman_core.errors import CommandFailedError
 from jobman_core.interfaces.host import Host
+from jobman_core.models.address import mask
 from jobman_core.models.task import Repo
+from jobman_core.run.work_folder import script_of
 
 #: The exit code of the line that looks for the script.
 _NO_SCRIPT: Final = 92
@@ -30,15 +30,22 @@ _OTHERWISE: Final = (
     "host {host}: {url} at {ref!r} could not be checked out to ~/{workdir}: {said}: check the "
     "address, and the host's access to it"
 )
+#: What git, curl and ssh say of what passes by itself: a network or a server that is away.
+_PASSING: Final = re.compile(
+    r"Could not resolve host|Temporary failure in name resolution|Name or service not known"
+    r"|[Tt]imed out|Connection (refused|reset|closed)|[Ff]ailed to connect|Couldn't connect"
+    r"|Operation too slow|unexpected disconnect|early EOF|RPC failed|Empty reply from server"
+    r"|Network is unreachable|No route to host|returned error: (429|5\d\d)\b"
+)
 #: Constant text: what differs is passed as arguments.
 _FIND_AND_RUN: Final = f'[ -f "$1" ] || exit {_NO_SCRIPT}; exec bash "$1"'
 _ANSWER: Final = re.compile(rb"^jobman-commit ([0-9a-f]{40,64})$", re.MULTILINE)
 #: Seconds on top of the script's own limit, in which it tidies up and answers.
 _MARGIN: Final = 30.0
-#: Whatever stands before an ``@`` in an address.
-_LOGIN: Final = re.compile(r"(?<=://)[^\s/@]+(?:@[^\s/@]+)*(?=@)")
-#: Shorter passwords than this would garble the message when they are looked for in it.
-_SHORTEST_SECRET: Final = 4
+
+
+class MayPassError(CommandFailedError):
+    """A checkout met something that passes by itself."""
 
 
 async def checkout(hosts: Sequence[Host], repo: Repo, workdir: str, *, limit: float) -> str:
@@ -57,6 +64,7 @@ async def checkout(hosts: Sequence[Host], repo: Repo, workdir: str, *, limit: fl
         The commit's full id.
 
     Raises:
+        MayPassError: a host could not for now.
         CommandFailedError: a host could not; the message has git's last lines and no password.
         HostUnreachableError: a host did not answer.
     """
@@ -82,7 +90,7 @@ class _Script:
 
     @classmethod
     def load(cls) -> "_Script":
-        content = resources.files("jobman_core.run").joinpath("checkout.sh").read_bytes()
+        content = script_of("checkout.sh").encode()
         return cls(content, f".jobman/checkout-{hashlib.sha256(content).hexdigest()[:16]}.sh")
 
 
@@ -103,7 +111,9 @@ async def _on(
         answer = await host.run(command, limit=limit + _MARGIN)
     found = _ANSWER.search(answer.stdout)
     if not answer.ok or found is None:
-        raise CommandFailedError(_why(answer, host.index, repo, workdir, limit))
+        why = _why(answer, host.index, repo, workdir, limit)
+        passes = answer.code not in _REASONS and _PASSING.search(answer.tail())
+        raise MayPassError(why) if passes else CommandFailedError(why)
     return found[1].decode("ascii")
 
 
@@ -115,33 +125,5 @@ def _why(answer: Exit, host: int, repo: Repo, workdir: str, limit: float) -> str
         ref=repo.branch,
         workdir=workdir,
         limit=limit,
-        said=mask(answer.tail(), repo.url) or f"exit code {answer.code}",
+        said=mask(answer.tail(), repo.url).rstrip(".") or f"exit code {answer.code}",
     )
-
-
-def mask(text: str, url: str) -> str:
-    """Take the passwords out of a text: those of any address in it, and this one's anywhere."""
-    text = _LOGIN.sub(_masked_login, text)
-    for secret in _secrets(url):
-        text = text.replace(secret, "***")
-    return text
-
-
-def _masked_login(login: re.Match[str]) -> str:
-    # The name before a host in `ssh://git@…` is none.
-    before = login.string[: login.start()]
-    return login[0] if before.endswith("ssh://") and ":" not in login[0] else "***"
-
-
-def _secrets(url: str) -> list[str]:
-    """Give what is secret in an address, as written and decoded, the longest first."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return []
-    name, _, password = parts.netloc.rpartition("@")[0].partition(":")
-    found = {password, unquote(password)}
-    if parts.scheme in {"http", "https"} and not password:
-        # A token may stand alone in place of the name.
-        found = {name, unquote(name)}
-    return sorted((s for s in found if len(s) >= _SHORTEST_SECRET), key=len, reverse=True)

@@ -1,11 +1,12 @@
-"""What to do about an outcome of a job's command: pure."""
+"""What hosts' words and losses add up to, and what follows from it: pure."""
 
 from typing import Final
 
 import attrs
 
 from jobman_core.models.job import Desired, Ending, EndingKind, Loop
-from jobman_core.models.outcome import Cause, HostExit, Outcome, OutcomeKind
+from jobman_core.models.outcome import Cause, HostExit, Outcome, OutcomeKind, interrupted
+from jobman_core.models.slice import GONE, Slice
 
 FIRST_DELAY: Final = 1.0
 LONGEST_DELAY: Final = 60.0
@@ -15,6 +16,10 @@ LONGEST_DELAY: Final = 60.0
 BY_ORDER: Final = frozenset(
     {Cause.STOPPED, Cause.CANCELLED, Cause.REQUEUED, Cause.REBOOTED, Cause.RESET, Cause.STALE}
 )
+
+
+#: What is said, as far as is known, of attempts whose slice goes.
+_OF_A_LOSS: Final = frozenset({Cause.EXITED, Cause.HOST_LOST, Cause.PREEMPTED})
 
 
 #: Why attempts end when a job is wanted otherwise than running.
@@ -92,3 +97,36 @@ def judge(
     if len(records) == expected:
         return Outcome(OutcomeKind.SUCCEEDED, Cause.EXITED, tuple(records), "exit 0")
     return None
+
+
+def false_success(verdict: Outcome, *, success: bool) -> str:
+    """Say what is wrong with a plugin's verdict; only what succeeded may be called a success."""
+    false = verdict.kind is OutcomeKind.SUCCEEDED and not success
+    return "it calls a success what is none" if false else ""
+
+
+def ended_on(host: int) -> Outcome:
+    """Give what is left of an attempt whose end someone ordered and could not write down.
+
+    All hosts or none: what still runs on others is ended as well.
+    """
+    return interrupted(Cause.STOPPED, f"its end was ordered on host {host}")
+
+
+def succeeded(outcome: Outcome | None) -> bool:
+    """Tell whether there is an outcome, and a good one."""
+    return outcome is not None and outcome.kind is OutcomeKind.SUCCEEDED
+
+
+def by_loss(outcome: Outcome | None, slice_: Slice) -> Outcome:
+    """Give the outcome where the slice is lost.
+
+    A success stays one, and an end that was ordered has its own cause. All else is the loss, and of
+    what kind the slice tells: what fails while its slice goes has not failed by itself.
+    """
+    if outcome is not None and outcome.cause not in _OF_A_LOSS:
+        return outcome
+    if outcome is not None and succeeded(outcome):
+        return outcome
+    cause = Cause.SLICE_GONE if slice_.state == GONE else Cause.PREEMPTED
+    return interrupted(cause, f"slice {slice_.identity.name} is {slice_.state}")

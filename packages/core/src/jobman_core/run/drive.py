@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from jobman_core.errors import NotFoundError
 from jobman_core.interfaces.store import JobRecord
 from jobman_core.models.attempt import Attempt
 from jobman_core.models.job import Step
@@ -14,8 +15,10 @@ from jobman_core.run.attempt import AttemptRun
 from jobman_core.run.context import JobContext
 from jobman_core.run.decide import Decision, back_off
 from jobman_core.run.orders import Ordered, Orders
+from jobman_core.run.race import race
 from jobman_core.run.record import record_outcome
-from jobman_core.run.slices import LostError, Slices, Watch
+from jobman_core.run.slices import LostError, Slices
+from jobman_core.run.watch import Watch
 from jobman_core.run.work import work_of
 
 _T = TypeVar("_T")
@@ -50,8 +53,10 @@ class Drive:
         ctx = self.ctx
         await self.step(Step.EXECUTE)
         run = AttemptRun(ctx, self.slices, slice_, attempt)
-        outcome = await run.run(await work_of(ctx, attempt), self.orders)
+        work = await work_of(ctx, attempt)
+        outcome = await run.run(work, self.orders)
         decision = await record_outcome(ctx, attempt, outcome, run.slice)
+        await run.make_up(work, outcome)
         await self.tell_task(attempt, TaskStatus.RUNNING)
         if decision.ending is None:
             self.orders.check()
@@ -64,35 +69,45 @@ class Drive:
         """Tell plugins that an attempt changed its task's status."""
         if attempt.queue is None or attempt.task is None:
             return
-        task = await self.ctx.store.task(attempt.queue, attempt.task)
+        try:
+            task = await self.ctx.store.task(attempt.queue, attempt.task)
+        except NotFoundError:
+            # Removed from the file while it ran: there is no status any more that it could have.
+            return
         if task.status is not old:
             await self.ctx.plugins.tell("jobman_task_changed", task=task, old=old, new=task.status)
 
-    async def while_held(self, slice_: Slice, body: Coroutine[Any, Any, _T]) -> _T:
+    def watch(self, slice_: Slice) -> Watch:
+        """Give what looks at a slice."""
+        return Watch(self.slices, slice_, self.ctx)
+
+    async def while_held(
+        self, slice_: Slice, body: Coroutine[Any, Any, _T], watch: Watch | None = None
+    ) -> _T:
         """Do something on a slice for as long as it is there and the job is wanted.
 
         Whatever is cut short here is on the books, and is found again there.
+
+        Args:
+            slice_: where.
+            body: what to do.
+            watch: looks at the slice, where the body asks it to as well.
 
         Raises:
             LostError: the slice was lost.
             Ordered: the job is wanted otherwise.
         """
         work = asyncio.create_task(body)
-        lost = asyncio.create_task(Watch(self.slices, slice_, self.ctx).lost())
+        watch = watch or self.watch(slice_)
+        lost = asyncio.create_task(watch.lost())
         order = asyncio.create_task(self.orders.ordered())
-        tasks: tuple[asyncio.Task[Any], ...] = (work, lost, order)
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        async with race(work, lost, order):
             if work.done():
                 return work.result()
             if lost.done():
                 raise LostError(lost.result())
             order.result()
             raise Ordered
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _slow_down(self, outcome: Outcome) -> None:
         """Leave more and more time between attempts that end before or without a program's word."""

@@ -78,14 +78,3 @@ async def run_checked(host: Host, command: Command, *, limit: float, what: str) 
     if not done.ok:
         raise CommandFailedError(f"{what} ended with {done.code}: {done.tail()}")
     return done
-
-
-async def run_on_all(
-    hosts: Iterable[Host], command: Command, *, limit: float, what: str
-) -> dict[int, Exit]:
-    """Run the same command on all hosts at once; it has to end with zero on each.
-
-    Raises:
-        JobmanError: as :func:`run_checked`, the first host's, naming it.
-    """
-    return await on_all(hosts, lambda host: run_checked(host, command, limit=limit, what=what))

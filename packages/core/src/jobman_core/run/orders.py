@@ -1,4 +1,4 @@
-"""What people want of a job while its controller runs: the store is looked at once a second."""
+"""What people want of a job while its controller runs."""
 
 import asyncio
 import contextlib
@@ -6,18 +6,19 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from jobman_core.errors import JobmanError, StoreError
-from jobman_core.interfaces.store import JobRecord
+from jobman_core.interfaces.store import JobRecord, Wish
 from jobman_core.models.job import Desired
 from jobman_core.models.lease import Liveness
 from jobman_core.models.outcome import Cause
 from jobman_core.models.status import JobFacts, JobStatus, status_of
 from jobman_core.run.context import JobContext
 from jobman_core.run.decide import CAUSE_OF
+from jobman_core.run.race import race
 
-#: Seconds between two looks; a look where nothing changed costs one cheap question.
-LOOK_EVERY: Final = 1.0
 #: Seconds that plugins get to hear of the end before the controller leaves.
 FAREWELL: Final = 1.0
+
+_STATUS_HOOK: Final = "jobman_job_changed"
 
 
 class Ordered(Exception):  # noqa: N818 - not an error: the owner has other wishes
@@ -34,30 +35,26 @@ class Orders:
     def __init__(self, ctx: JobContext, record: JobRecord) -> None:
         """Begin with what the store said when the controller started."""
         self._ctx = ctx
+        self._pulse = ctx.tenure.pulse
+        self.lease = ctx.lease
         self.desired = record.job.desired
-        #: Rises whenever anybody changed anything in the store.
-        self.news = 0
         self._asked: dict[str, str] = {}
         #: Why nothing is heard any more: another controller has the job, or a fault of our own.
         self._deaf: Exception | None = None
+        #: What kept the last look from the store; said once, not every second.
+        self._unreadable = ""
         self._status: JobStatus | None = None
         self._heard = asyncio.Condition()
-        self._looked = asyncio.Event()
 
     @contextlib.asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
         """Listen for the length of a block."""
-        listener = asyncio.create_task(self._listen())
-        try:
+        async with self._pulse.listening(self):
             yield
-        finally:
-            listener.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await listener
-        # How it came to its end is news too, and the listener has not looked since; where the store
-        # has no answer, or the job no more, nothing depends on it.
+        # How it came to its end is news too, and nobody has looked since; where the store has no
+        # answer, or the job no more, nothing depends on it.
         with contextlib.suppress(JobmanError):
-            await self._hear(await self._ctx.record())
+            await self._tell_status()
         await self._ctx.plugins.settle(FAREWELL)
 
     async def pause(self, seconds: float) -> None:
@@ -69,12 +66,8 @@ class Orders:
         self.check()
         nap = asyncio.ensure_future(self._ctx.clock.sleep(seconds))
         news = asyncio.ensure_future(self.ordered())
-        try:
-            await asyncio.wait((nap, news), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            nap.cancel()
-            news.cancel()
-            await asyncio.gather(nap, news, return_exceptions=True)
+        async with race(nap, news):
+            pass
         self.check()
 
     def check(self) -> None:
@@ -96,9 +89,13 @@ class Orders:
             self._check_place()
 
     async def next_look(self) -> None:
-        """Return after the store was looked at once more: the pulse of all that waits for news."""
-        await self._looked.wait()
+        """Return after the store was looked at once more."""
+        await self._pulse.next_look()
         self._check_place()
+
+    def changes(self, queue: str) -> int | None:
+        """Give a number that rises whenever a queue changed; None: nobody has looked yet."""
+        return self._pulse.changes(queue)
 
     async def end_of(self, token: str) -> str:
         """Return the cause once someone wants an attempt ended, or the job stopped."""
@@ -112,40 +109,36 @@ class Orders:
     def _cause(self, token: str) -> str | None:
         return self._asked.get(token) or CAUSE_OF.get(self.desired)
 
-    async def _listen(self) -> None:
-        seen: int | None = None
-        while True:
-            try:
-                version = await self._ctx.store.version()
-                if version != seen:
-                    # Whoever takes the lease changes the store: an old controller hears of it here.
-                    await self._ctx.store.check_lease(self._ctx.lease)
-                    await self._hear(await self._ctx.record())
-                    seen = version
-                    self.news += 1
-            except StoreError as error:
-                # It says so in the log and goes on: what runs on the hosts needs no database.
-                self._ctx.journal.job(f"the store cannot be read now: {error}")
-            except Exception as error:  # noqa: BLE001 - whoever waits for orders raises it
-                async with self._heard:
-                    self._deaf = error
-                    self._heard.notify_all()
-                self._looked.set()
-                return
-            looked, self._looked = self._looked, asyncio.Event()
-            looked.set()
-            await self._ctx.clock.sleep(LOOK_EVERY)
+    # -- what the pulse tells --------------------------------------------------------------
 
-    async def _hear(self, record: JobRecord) -> None:
+    async def hear(self, wish: Wish) -> None:
+        """Take in what is wanted now."""
+        self._unreadable = ""
+        if (wish.desired, wish.ends) != (self.desired, self._asked):
+            async with self._heard:
+                self.desired, self._asked = wish.desired, dict(wish.ends)
+                self._heard.notify_all()
+        # For one who listens: a record is some statements, and there may be thousands of jobs.
+        if self._ctx.plugins.hears(_STATUS_HOOK):
+            await self._tell_status()
+
+    def unreadable(self, error: StoreError) -> None:
+        """Say so, and go on."""
+        if str(error) != self._unreadable:
+            self._unreadable = str(error)
+            self._ctx.journal.job(f"the store cannot be read now: {error}")
+
+    async def deafen(self, error: Exception) -> None:
+        """Let all who wait for orders raise this."""
         async with self._heard:
-            self.desired = record.job.desired
-            self._asked = {a.token: a.end_cause for a in record.attempts if a.end_cause}
+            self._deaf = error
             self._heard.notify_all()
+
+    async def _tell_status(self) -> None:
+        record = await self._ctx.record()
         facts = JobFacts(
             record.job, record.slice, record.withdrawing, record.attempts, Liveness.ALIVE
         )
         old, self._status = self._status, status_of(facts)[0]
         if old is not self._status:
-            await self._ctx.plugins.tell(
-                "jobman_job_changed", job=record.job, old=old, new=self._status
-            )
+            await self._ctx.plugins.tell(_STATUS_HOOK, job=record.job, old=old, new=self._status)

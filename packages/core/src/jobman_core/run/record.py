@@ -43,7 +43,7 @@ async def record_outcome(
                 give_back=give_back,
             )
         except StoreError as error:
-            ctx.journal.job(f"an outcome waits to be written: {error}")
+            ctx.journal.retrying(f"an outcome waits to be written: {error}")
             await ctx.clock.sleep(STORE_EVERY)
             continue
         what = f"task {attempt.task}" if attempt.task else "the command"

@@ -1,17 +1,19 @@
 """Ending what a job has, by whoever holds its lease, whether or not a controller went before."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from jobman_core.errors import UnfinishedError
 from jobman_core.models.attempt import Attempt
-from jobman_core.models.job import Desired
+from jobman_core.models.job import Desired, Step
 from jobman_core.models.outcome import Cause, interrupted
 from jobman_core.models.slice import Absent, Slice, SlicePhase
 from jobman_core.run.attempt import SHORT_LIMIT, STOP_LIMIT, AttemptRun
 from jobman_core.run.context import JobContext
 from jobman_core.run.decide import CAUSE_OF
+from jobman_core.run.live_steps import end_steps
 from jobman_core.run.record import record_outcome
-from jobman_core.run.slices import REFUSED, Slices
+from jobman_core.run.requests import REFUSED
+from jobman_core.run.slices import Slices
 from jobman_core.run.work import work_of
 
 
@@ -30,14 +32,15 @@ async def wind_down(ctx: JobContext) -> None:
     keeps = desired in (Desired.RUNNING, Desired.STOPPED)
     try:
         patience = STOP_LIMIT if keeps else SHORT_LIMIT
-        await end_attempts(ctx, record.attempts, cause, patience=patience)
+        await end_attempts(ctx, cause, patience=patience)
     except UnfinishedError as error:
         if keeps:
             raise
         # The slice is not wanted any more, and its absence is proof as well.
         ctx.journal.job(f"{error}: deletes the slice")
         await give_back(ctx, [s for s in await ctx.store.slices(ctx.job.id) if s.held])
-        await end_attempts(ctx, (await ctx.record()).attempts, cause)
+        await end_attempts(ctx, cause)
+    preparing = record.job.step is Step.PREPARE
     record = await ctx.record()
     slices = list(record.withdrawing)
     current = record.slice
@@ -47,29 +50,41 @@ async def wind_down(ctx: JobContext) -> None:
         keep = desired is Desired.STOPPED and await _stays_ready(ctx, current)
         if not keep:
             slices.append(current)
+        elif preparing:
+            await end_steps(ctx, current)
     await give_back(ctx, slices)
 
 
 async def end_attempts(
-    ctx: JobContext, attempts: Iterable[Attempt], cause: str, *, patience: float = STOP_LIMIT
-) -> None:
-    """End attempts that nobody follows, prove it, and record what became of them.
+    ctx: JobContext,
+    cause: str,
+    *,
+    only: Callable[[Attempt], bool] = lambda _: True,
+    patience: float = STOP_LIMIT,
+) -> Sequence[Attempt]:
+    """End attempts that nobody follows, prove it, record what became of them, and give them.
+
+    Which there are is read here, under the lease: whoever had it before may have launched one of
+    them after anybody else had looked.
 
     Raises:
         UnfinishedError: hosts were silent for so many seconds.
     """
+    attempts = [attempt for attempt in (await ctx.record()).attempts if only(attempt)]
     slices = {s.generation: s for s in await ctx.store.slices(ctx.job.id)}
     for attempt in attempts:
         slice_ = slices.get(attempt.generation)
         why = attempt.end_cause or cause
         if slice_ is None or not slice_.held or not attempt.hosts:
             # Hosts are written down before anything is launched on them: nothing ever ran.
-            outcome = interrupted(why)
-        else:
-            work = await work_of(ctx, attempt)
-            run = AttemptRun(ctx, Slices(ctx, ctx.clock.sleep), slice_, attempt)
-            outcome = await run.end(work, why, patience=patience)
+            await record_outcome(ctx, attempt, interrupted(why), slice_)
+            continue
+        work = await work_of(ctx, attempt)
+        run = AttemptRun(ctx, Slices(ctx, ctx.clock.sleep), slice_, attempt)
+        outcome = await run.end(work, why, patience=patience)
         await record_outcome(ctx, attempt, outcome, slice_)
+        await run.make_up(work, outcome)
+    return attempts
 
 
 async def give_back(ctx: JobContext, slices: Iterable[Slice]) -> None:
@@ -82,8 +97,10 @@ async def give_back(ctx: JobContext, slices: Iterable[Slice]) -> None:
 
     async def pause(seconds: float) -> None:
         if ctx.clock.monotonic() >= deadline:
-            msg = "withdrawing: the slice is not confirmed absent yet; the next controller goes on"
-            raise UnfinishedError(msg)
+            left = (slice_ for slice_ in await ctx.store.slices(ctx.job.id) if slice_.held)
+            why = "; ".join(slice_.detail for slice_ in left if slice_.detail)
+            msg = f"withdrawing: the slice is not confirmed absent yet{f' ({why})' if why else ''}"
+            raise UnfinishedError(f"{msg}: the wish stays on the books")
         await ctx.clock.sleep(seconds)
 
     keeper = Slices(ctx, pause)

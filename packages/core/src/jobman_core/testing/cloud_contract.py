@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import attrs
 import pytest
 
-from jobman_core.errors import HeldError, PermanentCloudError, StockoutError
+from jobman_core.errors import CloudError, HeldError, PermanentCloudError, StockoutError
 from jobman_core.interfaces.cloud import Cloud
 from jobman_core.models.slice import (
     Absent,
@@ -36,12 +36,32 @@ async def until_absent(cloud: Cloud, identity: SliceIdentity) -> None:
             await asyncio.sleep(0.02)
 
 
+async def refusal_of(
+    cloud: Cloud, identity: SliceIdentity, request: SliceRequest
+) -> CloudError | None:
+    """Ask for a slice; give why that came to nothing, at once or later; None: it is ready."""
+    try:
+        await cloud.create(identity, request)
+    except CloudError as error:
+        return error
+    async with asyncio.timeout(30):
+        while True:
+            seen = await cloud.observe(identity)
+            if isinstance(seen, Absent | Present) and seen.refusal is not None:
+                return seen.refusal
+            if isinstance(seen, Present) and seen.phase is SlicePhase.READY:
+                return None
+            await asyncio.sleep(0.02)
+
+
 class CloudContract:
     """Subclass it with a fixture ``cloud`` that has room for one slice in the zone ``tight``."""
 
     #: A zone with room enough, and one for one slice.
     zone = "roomy"
     tight = "tight"
+    #: A type with two hosts.
+    accelerator = "v4-16"
 
     @pytest.fixture
     @abstractmethod
@@ -55,9 +75,9 @@ class CloudContract:
         name = f"train-{job}-g{generation}"
         return SliceIdentity(name, zone or self.zone, "home-1", "ann", job, generation)
 
-    def request(self, *, zone: str = "", accelerator: str = "v4-16") -> SliceRequest:
+    def request(self, *, zone: str = "", accelerator: str = "") -> SliceRequest:
         """Ask for two hosts."""
-        return SliceRequest("any", accelerator, zone or self.zone)
+        return SliceRequest("any", accelerator or self.accelerator, zone or self.zone)
 
     async def test_what_was_never_asked_for_is_absent(self, cloud: Cloud) -> None:
         assert await cloud.observe(self.identity()) == Absent()
@@ -100,14 +120,54 @@ class CloudContract:
         await cloud.delete(self.identity(generation=1))
         await until_phase(cloud, self.identity(generation=2), SlicePhase.READY)
 
+    async def test_what_was_asked_for_is_not_called_absent_while_it_is_on_its_way(
+        self, cloud: Cloud
+    ) -> None:
+        await cloud.create(self.identity(), self.request())
+        async with asyncio.timeout(30):
+            while True:
+                seen = await cloud.observe(self.identity())
+                assert not isinstance(seen, Absent)
+                if isinstance(seen, Present) and seen.phase is SlicePhase.READY:
+                    return
+                await asyncio.sleep(0.02)
+
+    async def test_what_is_deleted_while_it_is_on_its_way_does_not_come_back(
+        self, cloud: Cloud
+    ) -> None:
+        await cloud.create(self.identity(), self.request())
+        await cloud.delete(self.identity())
+        async with asyncio.timeout(30):
+            # A delete of what is on its way may be lost: it is asked for until there is proof.
+            while not isinstance(await cloud.observe(self.identity()), Absent):
+                await cloud.delete(self.identity())
+                await asyncio.sleep(0.02)
+        other = self.identity(job="000002")
+        await cloud.create(other, self.request())
+        await until_phase(cloud, other, SlicePhase.READY)
+        assert isinstance(await cloud.observe(self.identity()), Absent)
+
+    async def test_a_list_tells_of_a_slice_what_a_look_at_it_does(self, cloud: Cloud) -> None:
+        await cloud.create(self.identity(), self.request())
+        seen = await until_phase(cloud, self.identity(), SlicePhase.READY)
+        (listed,) = await cloud.list_slices(self.zone)
+        assert (listed.name, listed.zone) == (self.identity().name, self.zone)
+        assert listed.observation == seen
+
     async def test_a_full_zone_is_a_stockout_and_leaves_nothing(self, cloud: Cloud) -> None:
         request = self.request(zone=self.tight)
-        await cloud.create(self.identity(zone=self.tight), request)
+        first = self.identity(zone=self.tight)
+        assert await refusal_of(cloud, first, request) is None
         second = self.identity(zone=self.tight, job="000002")
-        with pytest.raises(StockoutError, match=self.tight):
-            await cloud.create(second, request)
-        assert await cloud.observe(second) == Absent()
-        await cloud.create(self.identity(job="000003"), self.request())
+        refusal = await refusal_of(cloud, second, request)
+        assert isinstance(refusal, StockoutError)
+        assert self.tight in str(refusal)
+        for identity in (second, first):
+            if isinstance(await cloud.observe(identity), Present):
+                await cloud.delete(identity)
+                await until_absent(cloud, identity)
+        # What was refused can be asked for anew, by the same name.
+        assert await refusal_of(cloud, second, request) is None
 
     async def test_what_is_given_back_can_be_had_again(self, cloud: Cloud) -> None:
         request = self.request(zone=self.tight)
@@ -118,8 +178,8 @@ class CloudContract:
         await cloud.create(self.identity(zone=self.tight, job="000002"), request)
 
     async def test_an_accelerator_that_there_is_not_is_permanent(self, cloud: Cloud) -> None:
-        with pytest.raises(PermanentCloudError):
-            await cloud.create(self.identity(), self.request(accelerator="v99-8"))
+        refusal = await refusal_of(cloud, self.identity(), self.request(accelerator="v99-8"))
+        assert isinstance(refusal, PermanentCloudError)
 
     async def test_a_preempted_slice_stays_listed_until_it_is_deleted(self, cloud: Cloud) -> None:
         await cloud.create(self.identity(), self.request())
@@ -143,10 +203,12 @@ class CloudContract:
         await cloud.create(second, request)
         await until_phase(cloud, second, SlicePhase.READY)
 
-    def test_a_dry_run_says_what_would_be_asked(self, cloud: Cloud) -> None:
-        lines = "\n".join(cloud.describe_request(self.request(), "train-g1"))
-        assert "v4-16" in lines
-        assert "train-g1" in lines
+    async def test_a_dry_run_says_what_would_be_asked(self, cloud: Cloud) -> None:
+        identity, request = self.identity(), self.request()
+        lines = "\n".join(await cloud.describe_request(identity, request))
+        assert self.accelerator in lines
+        assert identity.name in lines
+        assert await cloud.observe(identity) == Absent()
 
     def as_stored(self, identity: SliceIdentity, seen: Present) -> Slice:
         """Give a slice as the store has it once it is ready."""

@@ -22,6 +22,7 @@ from jobman_core.errors import (
     PermanentCloudError,
     StaleLeaseError,
     StockoutError,
+    TransientCloudError,
 )
 from jobman_core.interfaces.backend import Context
 from jobman_core.interfaces.cloud import Cloud, Listed
@@ -79,6 +80,10 @@ class FakeClock:
         future = asyncio.get_running_loop().create_future()
         heapq.heappush(self._sleepers, (self._elapsed + seconds, next(self._numbers), future))
         await future
+
+    def shift_wall(self, seconds: float) -> None:
+        """Set the wall clock by so much, either way, as people and NTP do; no time passes."""
+        self._start += timedelta(seconds=seconds)
 
     @property
     def sleepers(self) -> int:
@@ -188,6 +193,8 @@ class FakeFleet:
         self.strangers: set[tuple[str, int]] = set()
         #: Hosts that do not answer, and why.
         self.silent: dict[int, str] = {}
+        #: The same of hosts whose silence nobody can tell from work: they are waited for for ever.
+        self.hung: set[int] = set()
         self._changed = asyncio.Event()
 
     def program(self, token: str, host: int) -> FakeProgram:
@@ -234,7 +241,9 @@ class FakeFleet:
     def start(self, token: str, host: int, plan: LaunchPlan) -> None:
         """Start a program, and run it as far as it goes."""
         program = self.programs[token, host] = FakeProgram(HostState.RUNNING, plan)
-        for line in (*plan.script.splitlines(), "exit 0"):
+        # What prepares a host goes well.
+        lines = () if plan.stays else plan.script.splitlines()
+        for line in (*lines, "exit 0"):
             word, _, rest = line.strip().partition(" ")
             if word == "echo":
                 program.log += rest.encode() + b"\n"
@@ -287,7 +296,10 @@ class FakeRunner(Runner):
         while open_:
             for host in sorted(open_):
                 report = self._report(attempt.token, host, at[host])
-                if report.data or host not in told or told[host].state is not report.state:
+                # One that is silent is told of anew whenever it was tried again.
+                silent = report.state is HostState.SILENT
+                known = host in told and told[host].state is report.state and not silent
+                if report.data or not known:
                     told[host] = report
                     at[host] += len(report.data)
                     if report.state not in (HostState.RUNNING, HostState.SILENT):
@@ -299,8 +311,10 @@ class FakeRunner(Runner):
                 await self.fleet.change()
 
     async def end(self, attempt: AttemptRef, *, grace: float) -> Mapping[int, EndReport]:
-        """End an attempt at once."""
+        """End an attempt at once, unless a host hangs."""
         del grace
+        while self.fleet.hung.intersection(attempt.hosts):
+            await self.fleet.change()
         return {host: self._end(attempt, host) for host in attempt.hosts}
 
     def _end(self, attempt: AttemptRef, host: int) -> EndReport:
@@ -336,6 +350,15 @@ class FakeRunner(Runner):
         )
 
 
+@attrs.frozen
+class LateRefusal:
+    """What a request comes to after a :class:`FakeCloud` has taken it on."""
+
+    error: CloudError
+    #: Something is left that has to be deleted.
+    husk: bool = False
+
+
 @attrs.define
 class FakeSlice:
     """One slice of a :class:`FakeCloud`."""
@@ -346,6 +369,12 @@ class FakeSlice:
     fleet: FakeFleet = attrs.field(factory=FakeFleet)
     #: What a test set; None: CREATING, then READY.
     forced: tuple[SlicePhase, str] | None = None
+    #: What it comes to instead of being ready.
+    failure: LateRefusal | None = None
+    #: Its health, and whatever else people should know.
+    detail: str = ""
+    #: What people reach its hosts by; None: some addresses.
+    ips: Sequence[str] | None = None
 
 
 class FakeCloud(Cloud):
@@ -368,10 +397,21 @@ class FakeCloud(Cloud):
         self.slices: dict[str, FakeSlice] = {}
         #: The next calls of create raise these, one after the other.
         self.refusals: deque[CloudError] = deque()
+        #: The next requests that are taken on come to these, once they would be ready.
+        self.late: deque[LateRefusal] = deque()
+        #: Seconds for which a request is on the wire: whoever asks gets no answer, and the cloud
+        #: knows nothing of it before.
+        self.wire = 0.0
+        self._on_the_wire: list[tuple[float, SliceIdentity, SliceRequest]] = []
         #: Why nothing is known of any slice; None: all is.
         self.unknown: str | None = None
+        #: Why no zone can be listed; None: all can.
+        self.unlisted: str | None = None
         #: What was asked of it: ``create NAME``, ``delete NAME``.
         self.calls: list[str] = []
+        #: Each look at one slice, by its name, and each list, by its zone.
+        self.looks: list[str] = []
+        self.lists: list[str] = []
         self._hosts = hosts
 
     def force(self, name: str, phase: SlicePhase, state: str) -> None:
@@ -387,38 +427,45 @@ class FakeCloud(Cloud):
         self.calls.append(f"create {identity.name}")
         if self.refusals:
             raise self.refusals.popleft()
-        try:
-            Accelerator.parse(request.accelerator)
-        except ValueError as error:
-            raise PermanentCloudError(str(error)) from error
-        if identity.name in self.slices:
-            self._check_labels(identity)
-            return
-        if sum(1 for _ in self._taking(request.zone)) >= self.capacity.get(request.zone, 10**6):
-            raise StockoutError(f"no capacity in zone {request.zone!r}: take another")
-        ready_at = self.context.clock.monotonic() + self.provisioning
-        self.slices[identity.name] = FakeSlice(identity, request, ready_at)
+        if self.wire:
+            self._on_the_wire.append((self._monotonic() + self.wire, identity, request))
+            raise TransientCloudError("no answer in time")
+        self._take_on(identity, request)
 
     async def observe(self, identity: SliceIdentity) -> Observation:
         """Look at a slice."""
+        self.looks.append(identity.name)
+        self._receive()
         if self.unknown is not None:
             return Unknown(self.unknown)
         found = self.slices.get(identity.name)
-        return Absent() if found is None else self._present(found)
+        if found is None:
+            return Absent()
+        nothing = self._nothing_left(found)
+        return self._present(found) if nothing is None else Absent(nothing)
 
     async def delete(self, identity: SliceIdentity) -> None:
-        """Remove a slice at once."""
+        """Remove a slice at once, unless it is going by itself."""
         self.calls.append(f"delete {identity.name}")
-        if identity.name in self.slices:
-            self._check_labels(identity)
+        self._receive()
+        found = self.slices.get(identity.name)
+        if found is None:
+            return
+        self._check_labels(identity)
+        if found.forced is None or found.forced[0] is not SlicePhase.LOSING:
             self.vanish(identity.name)
 
-    async def list_slices(self, zone: str) -> Sequence[Listed]:
+    async def list_slices(self, zone: str, project: str = "") -> Sequence[Listed]:
         """List a zone."""
+        del project
+        self.lists.append(zone)
+        self._receive()
+        if self.unlisted is not None:
+            raise TransientCloudError(self.unlisted)
         return [
             Listed(name, zone, self._present(found))
             for name, found in sorted(self.slices.items())
-            if found.request.zone == zone
+            if found.request.zone == zone and self._nothing_left(found) is None
         ]
 
     def hosts(self, slice_: Slice) -> Sequence[Host]:
@@ -440,10 +487,44 @@ class FakeCloud(Cloud):
         found.forced = (SlicePhase.LOST, "PREEMPTED")
         found.fleet.lose()
 
+    def _take_on(self, identity: SliceIdentity, request: SliceRequest) -> None:
+        try:
+            Accelerator.parse(request.accelerator)
+        except ValueError as error:
+            raise PermanentCloudError(str(error)) from error
+        known = self.slices.get(identity.name)
+        if known is not None and self._nothing_left(known) is None:
+            self._check_labels(identity)
+            return
+        if sum(1 for _ in self._taking(request.zone)) >= self.capacity.get(request.zone, 10**6):
+            raise StockoutError(f"no capacity in zone {request.zone!r}: take another")
+        failure = self.late.popleft() if self.late else None
+        ready_at = self._monotonic() + self.provisioning
+        self.slices[identity.name] = FakeSlice(identity, request, ready_at, failure=failure)
+
+    def _receive(self) -> None:
+        """Take on the requests that were on the wire for long enough."""
+        now = self._monotonic()
+        due = [sent for sent in self._on_the_wire if sent[0] <= now]
+        self._on_the_wire = [sent for sent in self._on_the_wire if sent[0] > now]
+        for _, identity, request in due:
+            self._take_on(identity, request)
+
+    def _monotonic(self) -> float:
+        return self.context.clock.monotonic()
+
+    def _failed(self, found: FakeSlice) -> LateRefusal | None:
+        return found.failure if self._monotonic() >= found.ready_at else None
+
+    def _nothing_left(self, found: FakeSlice) -> CloudError | None:
+        """Give why a request came to nothing of which nothing is left."""
+        failure = self._failed(found)
+        return failure.error if failure is not None and not failure.husk else None
+
     def _taking(self, zone: str) -> Iterator[FakeSlice]:
         for found in self.slices.values():
             husk = found.forced is not None and found.forced[0] is SlicePhase.LOST
-            if found.request.zone == zone and not husk:
+            if found.request.zone == zone and not husk and self._failed(found) is None:
                 yield found
 
     def _check_labels(self, identity: SliceIdentity) -> None:
@@ -451,14 +532,22 @@ class FakeCloud(Cloud):
             raise HeldError(f"slice {identity.name} is not ours: choose another name")
 
     def _present(self, found: FakeSlice) -> Present:
+        labels, failure = found.identity.labels, self._failed(found)
         if found.forced is not None:
             phase, state = found.forced
-        elif self.context.clock.monotonic() >= found.ready_at:
+        elif failure is not None:
+            return Present(SlicePhase.LOST, "FAILED", labels=labels, refusal=failure.error)
+        elif self._monotonic() >= found.ready_at:
             phase, state = SlicePhase.READY, "READY"
         else:
             phase, state = SlicePhase.PENDING, "CREATING"
-        infos = tuple(
-            HostInfo(index, f"10.0.0.{index + 1}") for index in range(found.request.hosts)
-        )
+        ips = found.ips or [f"10.0.0.{index + 1}" for index in range(found.request.hosts)]
+        infos = tuple(HostInfo(index, ip) for index, ip in enumerate(ips))
         hosts = infos if phase is SlicePhase.READY else ()
-        return Present(phase, state, hosts, found.identity.labels)
+        return Present(phase, state, hosts, labels, found.detail)
+
+
+class FakeZoneCloud(FakeCloud):
+    """One whose zones are looked at as a whole."""
+
+    looks_by_zone: ClassVar[bool] = True

@@ -26,6 +26,7 @@ import pytest
 from jobman_core.clock import SystemClock
 from jobman_core.command import Command
 from jobman_core.errors import CommandFailedError, NotFoundError
+from jobman_core.home import Home
 from jobman_core.interfaces.backend import Context
 from jobman_core.interfaces.session import Session, SessionStart
 from jobman_core.process import ProcessIdentity
@@ -117,7 +118,7 @@ class SessionContract:
         def bed(name: str) -> SessionBed:
             if name not in made:
                 home = tmp_path / name
-                home.mkdir()
+                Home(home).state.mkdir(parents=True)
                 made[name] = SessionBed(home, self.make(home, str(uuid.uuid4())))
             return made[name]
 

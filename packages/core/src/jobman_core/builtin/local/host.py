@@ -6,14 +6,14 @@ import secrets
 import sys
 import tempfile
 from asyncio.subprocess import PIPE
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final
 
 from jobman_core.builtin.local import keeper
 from jobman_core.command import Command, Exit
 from jobman_core.errors import CommandFailedError, HostUnreachableError
-from jobman_core.interfaces.host import Host, HostFacts
+from jobman_core.interfaces.host import Entry, Host, HostFacts
 
 #: The environment variable that holds the slice's boot id; nothing else has that value.
 SLICE: Final = "JOBMAN_LOCAL_SLICE"
@@ -23,6 +23,7 @@ BOOT_ID: Final = "boot_id"
 _KEEPER: Final = (sys.executable, "-I", "-S", keeper.__file__)
 #: What a command gets of the controller's environment; the rest may hold secrets.
 _PASSED: Final = frozenset({"USER", "LOGNAME", "SHELL", "PATH", "LANG", "TZ"})
+_SHELL: Final = "/bin/bash"
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 # Leaves its identity where whoever ends the slice looks, then becomes the command. A slice that is
@@ -56,6 +57,7 @@ class LocalHost(Host):
             for name, value in environ.items()
             if name in _PASSED or name.startswith("LC_")
         }
+        self._terminal = {"TERM": environ["TERM"]} if "TERM" in environ else {}
         self.facts = HostFacts(
             boot_id_file=str(slice_folder / BOOT_ID), own_machine=False, ender=(*_KEEPER, "end")
         )
@@ -89,12 +91,25 @@ class LocalHost(Host):
             raise self._unreachable("its slice is gone")
         try:
             await asyncio.to_thread(_write, self.home, path, content, mode)
+        except FileNotFoundError as error:
+            raise self._unreachable("its folder is gone") from error
         except OSError as error:
             if not self._up():
                 raise self._unreachable("its slice is gone") from error
             raise CommandFailedError(
                 f"host {self.index} cannot write {path}: {error.strerror}"
             ) from error
+
+    async def enter(self, argv: Sequence[str] = ()) -> Entry:
+        """Give what becomes a shell, or a command, in the host's folder; the slice's end ends it.
+
+        Raises:
+            HostUnreachableError: the slice is gone.
+        """
+        if not self._up():
+            raise self._unreachable("its slice is gone")
+        inside = self._transient(".", argv or (_SHELL, "--login"))
+        return Entry(inside, self._environment(self._terminal))
 
     def _up(self) -> bool:
         return (self._slice / keeper.UP).exists()
@@ -107,7 +122,7 @@ class LocalHost(Host):
     def _environment(self, extra: Mapping[str, str]) -> dict[str, str]:
         return {
             "PATH": _PATH,
-            "SHELL": "/bin/bash",
+            "SHELL": _SHELL,
             **self._passed,
             "HOME": str(self.home),
             "TMPDIR": str(self.home / "tmp"),
@@ -116,11 +131,8 @@ class LocalHost(Host):
         }
 
     async def _run_transient(self, command: Command, env: dict[str, str], limit: float) -> Exit:
-        roots = self._slice / keeper.ROOTS
-        folder = str(self.home / (command.cwd or "."))
         process = await asyncio.create_subprocess_exec(
-            *("/bin/sh", "-c", _TRANSIENT, "sh", str(roots), str(self._slice / keeper.UP)),
-            *(keeper.boot(), folder, *command.argv),
+            *self._transient(command.cwd or ".", command.argv),
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
@@ -135,9 +147,15 @@ class LocalHost(Host):
             if process.returncode is None:
                 _kill_group(process.pid)
                 await process.wait()
-            for path in roots.glob(f"{process.pid}.*"):
+            for path in (self._slice / keeper.ROOTS).glob(f"{process.pid}.*"):
                 path.unlink(missing_ok=True)
         return Exit(self._code(process.returncode or 0), out, err)
+
+    def _transient(self, cwd: str, argv: Sequence[str]) -> tuple[str, ...]:
+        """Give what becomes a command without a keeper."""
+        roots, up = self._slice / keeper.ROOTS, self._slice / keeper.UP
+        around = ("/bin/sh", "-c", _TRANSIENT, "sh", str(roots), str(up), keeper.boot())
+        return (*around, str(self.home / cwd), *argv)
 
     async def _run_kept(self, command: Command, env: dict[str, str], limit: float) -> Exit:
         # Files, not pipes: what the command leaves behind may hold them open for ever.

@@ -21,7 +21,7 @@ from typing import Final
 
 import attrs
 
-from jobman_core.builtin.local import keeper
+from jobman_core.builtin.local import keeper, mounts
 from jobman_core.builtin.local.host import BOOT_ID, SLICE
 from jobman_core.errors import CloudError, TransientCloudError
 
@@ -69,13 +69,14 @@ class Folder:
         """Read what is written of a slice; None: there is no such slice.
 
         Raises:
-            TransientCloudError: it is there, but cannot be read.
+            TransientCloudError: it is there, but cannot be read, or its home is not there now.
         """
         try:
             facts = json.loads((self.root / name / _FACTS).read_text(encoding="utf-8"))
             return Facts(**facts)
         except (OSError, ValueError, TypeError) as error:
-            if not (self.root / name).exists():
+            # Where the home itself is not there, nothing says that the slice is not.
+            if self.root.parent.is_dir() and not (self.root / name).exists():
                 return None
             raise TransientCloudError(
                 f"local slice {name} cannot be read ({error}): look at {self.root / name}"
@@ -201,6 +202,8 @@ def _remove(path: Path) -> None:
     Raises:
         CloudError: it stays.
     """
+    if left := mounts.let_go(path):
+        raise CloudError(f"{left[0]} is mounted: unmount it by hand")
     for _ in range(20):
         _open_up(path)
         shutil.rmtree(path, ignore_errors=True)

@@ -17,12 +17,11 @@ from jobman_core.builtin.sqlite.rows import (
     job_id,
     job_number,
     moment,
-    spec_of,
 )
 from jobman_core.builtin.sqlite.standing import put_counters
 from jobman_core.errors import HeldError, InvalidInputError, NotFoundError, StaleLeaseError
 from jobman_core.interfaces.store import Note
-from jobman_core.models.attempt import Attempt, AttemptMode
+from jobman_core.models.attempt import Attempt
 from jobman_core.models.job import Ending
 from jobman_core.models.lease import Lease
 from jobman_core.models.outcome import Cause, Outcome, OutcomeKind
@@ -31,11 +30,10 @@ from jobman_core.models.slice import Offer
 from jobman_core.queue import policy
 
 
-def nothing_to_claim(tx: Tx, lease: Lease, queue: str, offer: Offer) -> bool:
-    """Tell, by reading alone, that a claim would find nothing: idle workers hold up nobody."""
-    number = leases.check(tx, lease)
-    _refuse_second(tx, number, lease.job)
-    return _pick(tx, tasks.find_queue(tx, queue), offer, None) is None
+def something_to_claim(tx: Tx, lease: Lease, queue: str, offer: Offer) -> bool:
+    """Tell, by reading alone, whether a claim would find a task: idle workers hold up nobody."""
+    _refuse_second(tx, leases.check(tx, lease), lease.job)
+    return _pick(tx, tasks.find_queue(tx, queue), offer, None) is not None
 
 
 def claim(
@@ -45,27 +43,29 @@ def claim(
     number = leases.check(tx, lease)
     _refuse_second(tx, number, lease.job)
     found = tasks.find_queue(tx, queue)
-    avoid = find(tx, lease.job)["avoid_task"]
-    picked = _pick(tx, found, offer, avoid)
-    if picked is None:
+    job = tx.one(sql.AVOID, number)
+    avoid: str | None = job["avoid_task"] if job else None
+    row = _pick(tx, found, offer, avoid)
+    if row is None:
         return None
-    row = _row(tx, picked)
     counters = policy.claimed(counters_of(row))
-    token = _insert(
-        tx,
-        fresh,
-        job=number,
+    attempt = Attempt(
+        token=fresh.new_id(),
+        job=lease.job,
         generation=generation,
         number=counters.run_count,
         run_id=row["run_id"],
-        task=picked,
+        claimed_at=fresh.now,
+        queue=queue,
+        task=row["task"],
     )
+    _insert(tx, attempt, fresh.at, task=row["id"])
     put_counters(tx, found, row, counters, fresh.at)
     if avoid is not None:
         tx.run(sql.SET_AVOID, None, number)
     text = f"job {lease.job} took task {row['task']} (run {counters.run_count})"
     tell(tx, fresh.at, Note("task.claimed", text), job=number, queue=queue, task=row["task"])
-    return Claim(tasks.view(tx, found, _row(tx, picked)), attempt_of(_attempt(tx, token)))
+    return Claim(tasks.just_claimed(tx, row, counters, attempt), attempt)
 
 
 def open_(tx: Tx, lease: Lease, generation: int, fresh: Fresh) -> Attempt:
@@ -74,12 +74,18 @@ def open_(tx: Tx, lease: Lease, generation: int, fresh: Fresh) -> Attempt:
     _refuse_second(tx, number, lease.job)
     tx.run(sql.COUNT_RUN, number)
     job = find(tx, lease.job)
-    token = _insert(
-        tx, fresh, job=number, generation=generation, number=job["runs"], run_id=job["run_id"]
+    attempt = Attempt(
+        token=fresh.new_id(),
+        job=lease.job,
+        generation=generation,
+        number=job["runs"],
+        run_id=job["run_id"],
+        claimed_at=fresh.now,
     )
+    _insert(tx, attempt, fresh.at)
     text = f"job {lease.job} begins run {job['runs']} of its command"
     tell(tx, fresh.at, Note("attempt.opened", text), job=number)
-    return attempt_of(_attempt(tx, token))
+    return attempt
 
 
 def save(tx: Tx, lease: Lease, attempt: Attempt, at: str) -> None:
@@ -160,14 +166,13 @@ def _release(tx: Tx, attempt: Row, outcome: Outcome, fresh: Fresh) -> None:
     """Count an attempt of a task that ended."""
     queue = tasks.find_queue(tx, attempt["queue_path"])
     row = _row(tx, attempt["task"])
-    spec = spec_of(row["spec"])
     wiped = Cause.RESET in (outcome.cause, attempt["end_cause"])
-    counters = policy.after(counters_of(row), outcome, spec, reset_asked=wiped)
+    counters = policy.after(counters_of(row), outcome, row["max_retries"], reset_asked=wiped)
     failed = outcome.kind is OutcomeKind.FAILED
     failure = _detail(outcome) if failed else None
     text = f"{_what(attempt)} {_how(outcome)} on job {job_id(attempt['job'])}{_why(outcome)}"
     if failed and not counters.done:
-        allowed = policy.attempts_allowed(spec.max_retries)
+        allowed = policy.attempts_allowed(row["max_retries"])
         next_ = "for good" if counters.failed else "will be tried again"
         text += f" (failed {counters.fail_count} of {allowed} attempts, {next_})"
     _tell(tx, fresh.at, f"task.{outcome.kind.value}", text, attempt)
@@ -182,8 +187,8 @@ def _release(tx: Tx, attempt: Row, outcome: Outcome, fresh: Fresh) -> None:
     )
 
 
-def _pick(tx: Tx, queue: Row, offer: Offer, avoid: str | None) -> int | None:
-    """Choose as ``policy.pick`` does, by the index: of each zone that fits the first two."""
+def _pick(tx: Tx, queue: Row, offer: Offer, avoid: str | None) -> Row | None:
+    """Choose as ``policy.pick`` does, by the index: of each zone the first ones that fit."""
     rows = [
         row
         for zone in ("", offer.zone)
@@ -193,37 +198,27 @@ def _pick(tx: Tx, queue: Row, offer: Offer, avoid: str | None) -> int | None:
             accelerator=policy.kind_of(offer.accelerator),
             zone=zone,
             hosts=offer.hosts,
+            most=1 if avoid is None else 2,
         )
     ]
     rows.sort(key=lambda row: (row["task"] == avoid, row["rank"]))
-    return rows[0]["id"] if rows else None
+    return rows[0] if rows else None
 
 
-def _insert(
-    tx: Tx,
-    fresh: Fresh,
-    *,
-    job: int,
-    generation: int,
-    number: int,
-    run_id: str,
-    task: int | None = None,
-) -> str:
-    """Put an attempt on the books; gives its token."""
-    token = fresh.new_id()
+def _insert(tx: Tx, attempt: Attempt, at: str, *, task: int | None = None) -> None:
+    """Put an attempt on the books."""
     tx.insert(
         sql.INSERT_ATTEMPT,
-        token=token,
-        job=job,
-        generation=generation,
-        number=number,
-        run_id=run_id,
+        token=attempt.token,
+        job=job_number(attempt.job),
+        generation=attempt.generation,
+        number=attempt.number,
+        run_id=attempt.run_id,
         task=task,
-        mode=AttemptMode.FRESH.value,
-        stage=0,
-        claimed_at=fresh.at,
+        mode=attempt.mode.value,
+        stage=attempt.stage,
+        claimed_at=at,
     )
-    return token
 
 
 def _refuse_second(tx: Tx, number: int, job: str) -> None:

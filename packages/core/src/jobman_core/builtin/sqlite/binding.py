@@ -1,4 +1,4 @@
-"""Whose home it is: its UUID, and the one machine that may use it."""
+"""Whose home it is: its UUID, its owner, and the one machine that may use it."""
 
 import json
 import os
@@ -10,7 +10,8 @@ import attrs
 
 from jobman_core.builtin.sqlite import statements as sql
 from jobman_core.builtin.sqlite.database import Tx
-from jobman_core.errors import HeldError, StoreError
+from jobman_core.errors import HeldError, NotYoursError, StoreError
+from jobman_core.files import put
 from jobman_core.home import Home
 
 
@@ -34,32 +35,44 @@ class Binding:
     home: Home
     machine: Callable[[], str]
 
-    def bind(self, tx: Tx) -> None:
-        """Give a new home its UUID, and bind it.
-
-        Raises:
-            HeldError: it belongs to another machine.
-        """
-        if tx.one(sql.META, "home_id") is None:
+    def name(self, tx: Tx) -> None:
+        """Give a new home its UUID."""
+        if not self.named(tx):
             import uuid
 
             tx.run(sql.PUT_META, "home_id", str(uuid.uuid4()))
-        if self._holder() is None:
-            aside = self._path.with_suffix(f".{os.getpid()}.tmp")
-            handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(handle, "w") as file:
-                json.dump({"machine": self.machine(), "name": socket.gethostname()}, file)
-            aside.replace(self._path)
-        self.bound(tx)
 
-    def bound(self, tx: Tx) -> bool:
-        """Tell whether the home has a UUID and is this machine's.
+    def named(self, tx: Tx) -> bool:
+        """Tell whether the home has a UUID, and this machine may read it.
 
         Raises:
             HeldError: it belongs to another machine.
         """
+        self.mine()
+        return tx.one(sql.META, "home_id") is not None
+
+    def bind(self, tx: Tx) -> None:
+        """Bind a home that has its UUID, so that a bond means that there was a database once.
+
+        Raises:
+            HeldError: it belongs to another machine.
+        """
+        del tx  # That others wait for their turn meanwhile is all that is asked of it.
+        if self.mine():
+            return
+        holder = {"machine": self.machine(), "name": socket.gethostname()}
+        put(self._path, json.dumps(holder))
+
+    def mine(self) -> bool:
+        """Tell whether the home is bound to this machine; False: to none.
+
+        Raises:
+            HeldError: it belongs to another machine.
+            NotYoursError: it is another person's.
+            StoreError: the bond cannot be read.
+        """
         holder = self._holder()
-        if holder is None or tx.one(sql.META, "home_id") is None:
+        if holder is None:
             return False
         machine, name = holder
         if machine != self.machine():
@@ -79,8 +92,36 @@ class Binding:
             return str(data["machine"]), str(data["name"])
         except FileNotFoundError:
             return None
+        except OSError as error:
+            owner = _other_owner(self.home.state)
+            if isinstance(error, PermissionError) and owner:
+                raise NotYoursError(
+                    f"the home {self.home.root} is {owner}'s, and a home is one person's: name "
+                    "one of your own with --home or JOBMAN_HOME"
+                ) from error
+            raise StoreError(
+                f"{self._path} cannot be read ({error.strerror}): check the permissions and the "
+                "disk of its folder"
+            ) from error
         except (ValueError, KeyError, TypeError) as error:
             raise StoreError(
                 f"{self._path} cannot be read ({error}): remove it if this is the only machine "
                 "that uses this home"
             ) from error
+
+
+def _other_owner(path: Path) -> str:
+    """Give who owns a file, by name where there is one; empty: this user does, or nobody knows."""
+    try:
+        owner = path.stat().st_uid
+    except OSError:
+        return ""
+    if owner == os.geteuid():
+        return ""
+    # Start-up is paid by everybody, and this is rare.
+    import pwd
+
+    try:
+        return pwd.getpwuid(owner).pw_name
+    except KeyError:
+        return f"user {owner}"

@@ -14,10 +14,11 @@ class Fresh:
 
     now: datetime
     new_id: Callable[[], str]
+    #: The moment as columns have it.
+    at: str = attrs.field(init=False)
 
-    @property
-    def at(self) -> str:
-        """Give the moment as columns have it."""
+    @at.default
+    def _at(self) -> str:
         return stamp(self.now)
 
     def before(self, span: timedelta) -> str:

@@ -6,6 +6,8 @@ from jobman_core.builtin.sqlite import statements as sql
 from jobman_core.builtin.sqlite.database import Tx
 from jobman_core.builtin.sqlite.rows import holder_of, job_id, job_number
 from jobman_core.errors import HeldError, NotFoundError, StaleLeaseError
+from jobman_core.interfaces.store import News, Wish
+from jobman_core.models.job import Desired
 from jobman_core.models.lease import Controller, Lease
 
 
@@ -21,6 +23,18 @@ def check(tx: Tx, lease: Lease) -> int:
     return number
 
 
+def news(tx: Tx, controller: str) -> News:
+    """Give what is wanted of a controller's jobs, with as many statements for one as for all."""
+    ends: dict[int, dict[str, str]] = {}
+    for row in tx.all(sql.WISHED_ENDS, controller):
+        ends.setdefault(row["job"], {})[row["token"]] = row["end_cause"]
+    wishes = {
+        job_id(row["job"]): Wish(row["epoch"], Desired(row["desired"]), ends.get(row["job"], {}))
+        for row in tx.all(sql.WISHES, controller)
+    }
+    return News(wishes, {row["path"]: row["changes"] for row in tx.all(sql.CHANGES)})
+
+
 def register(tx: Tx, controller: Controller) -> None:
     """Write down a controller."""
     tx.run(sql.PUT_CONTROLLER, **attrs.asdict(controller))
@@ -33,7 +47,8 @@ def beat(tx: Tx, controller: str, now: float) -> None:
 
 
 def retire(tx: Tx, controller: str) -> None:
-    """Forget a controller, and with it the leases that it has."""
+    """Forget a controller, and with it the leases that it has, and looks that it began."""
+    tx.run(sql.DROP_CLAIMS, controller)
     tx.run(sql.RETIRE, controller)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from jobman_core.builtin.sqlite import statements as sql
 from jobman_core.builtin.sqlite import tasks
@@ -17,13 +17,13 @@ from jobman_core.models.outcome import Cause, OutcomeKind
 from jobman_core.models.task import Counters, TaskSpec
 
 #: What v3's words for the end of a run are here, and back.
-_PAST = {
+_PAST: Final = {
     "completed": (OutcomeKind.SUCCEEDED, Cause.EXITED),
     "failed": (OutcomeKind.FAILED, Cause.EXITED),
     "interrupted": (OutcomeKind.INTERRUPTED, Cause.STOPPED),
     "stale_cleanup": (OutcomeKind.INTERRUPTED, Cause.STALE),
 }
-_WORDS = {
+_WORDS: Final = {
     OutcomeKind.SUCCEEDED: "completed",
     OutcomeKind.FAILED: "failed",
     OutcomeKind.INTERRUPTED: "interrupted",

@@ -8,20 +8,35 @@ from typing import Any
 
 import attrs
 
-from jobman_core.errors import NotFoundError
+from jobman_core.errors import (
+    CloudError,
+    NotFoundError,
+    PermanentCloudError,
+    StockoutError,
+    TransientCloudError,
+)
 from jobman_core.models.attempt import Attempt, AttemptMode
 from jobman_core.models.event import Event
 from jobman_core.models.job import Desired, Ending, EndingKind, Job, Step
 from jobman_core.models.lease import Controller, Lease
 from jobman_core.models.outcome import HostExit, Outcome, OutcomeKind
 from jobman_core.models.queue import Queue
-from jobman_core.models.slice import HostInfo, Slice, SliceIdentity, SlicePhase, SliceRequest
-from jobman_core.models.task import Counters, Repo, TaskSpec, Workers
+from jobman_core.models.slice import (
+    HostInfo,
+    Present,
+    Slice,
+    SliceIdentity,
+    SlicePhase,
+    SliceRequest,
+)
+from jobman_core.models.task import Code, Counters, Repo, TaskSpec, Workers
 
 #: Writes JSON; what YAML knows and JSON does not, like a date, becomes text.
 _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
 #: Still fits an INTEGER.
 _LONGEST_ID = 15
+#: What follows from an error of a cloud depends on which of these it is.
+_REFUSALS = (PermanentCloudError, StockoutError, TransientCloudError)
 _SPEC_FIELDS = tuple(field.name for field in attrs.fields(TaskSpec))
 
 
@@ -92,14 +107,22 @@ def holder_of(row: Row) -> tuple[Lease, Controller]:
     return Lease(job_id(row["job"]), row["id"], row["epoch"]), controller
 
 
+def _request_text(request: SliceRequest) -> str:
+    """Write a request: not whose keys its hosts were told to let in, and no option but who pays."""
+    options = {key: request.options[key] for key in ("project",) if key in request.options}
+    values = attrs.asdict(attrs.evolve(request, options=options))
+    del values["public_keys"]
+    return _json(values)
+
+
 def slice_values(slice_: Slice) -> dict[str, Any]:
     """Write a slice."""
     return {
         "job": job_number(slice_.job),
         "generation": slice_.generation,
-        "request": _json(attrs.asdict(slice_.request)),
+        "request": _request_text(slice_.request),
         "identity": _json(attrs.asdict(slice_.identity)),
-        "hosts": _json([[host.index, host.ip] for host in slice_.hosts]),
+        "hosts": _json([attrs.astuple(host) for host in slice_.hosts]),
         "requested_at": moment(slice_.requested_at),
         "state": slice_.state,
         "phase": slice_.phase.value,
@@ -121,13 +144,49 @@ def slice_of(row: Row) -> Slice:
         requested_at=datetime.fromisoformat(row["requested_at"]),
         state=row["state"],
         phase=SlicePhase(row["phase"]),
-        hosts=tuple(HostInfo(index, ip) for index, ip in json.loads(row["hosts"])),
+        hosts=tuple(HostInfo(*fields) for fields in json.loads(row["hosts"])),
         detail=row["detail"],
         ready_at=_when(row["ready_at"]),
         lost_at=_when(row["lost_at"]),
         withdrawn=bool(row["withdrawn"]),
         gone_at=_when(row["gone_at"]),
     )
+
+
+def present_text(seen: Present) -> str:
+    """Write what a look at a slice showed."""
+    refusal = seen.refusal
+    return _json(
+        {
+            "phase": seen.phase.value,
+            "state": seen.state,
+            "hosts": [attrs.astuple(host) for host in seen.hosts],
+            "labels": dict(seen.labels),
+            "detail": seen.detail,
+            "refusal": None if refusal is None else [_kind_of(refusal), str(refusal)],
+        }
+    )
+
+
+def present_of(text: str) -> Present:
+    """Read what a look at a slice showed."""
+    seen = json.loads(text)
+    refusal = None
+    if seen["refusal"] is not None:
+        name, words = seen["refusal"]
+        refusal = next((kind for kind in _REFUSALS if kind.__name__ == name), CloudError)(words)
+    return Present(
+        phase=SlicePhase(seen["phase"]),
+        state=seen["state"],
+        hosts=tuple(HostInfo(*host) for host in seen["hosts"]),
+        labels=seen["labels"],
+        detail=seen["detail"],
+        refusal=refusal,
+    )
+
+
+def _kind_of(refusal: CloudError) -> str:
+    return next((kind.__name__ for kind in _REFUSALS if isinstance(refusal, kind)), "")
 
 
 def attempt_of(row: Row) -> Attempt:
@@ -178,6 +237,11 @@ def spec_text(spec: TaskSpec) -> str:
     data = {field: getattr(spec, field) for field in _SPEC_FIELDS}
     data["repo"] = None if spec.repo is None else {"url": spec.repo.url, "branch": spec.repo.branch}
     data["workers"] = {"indices": spec.workers.indices}
+    if spec.code is None:
+        # As it was written before there was any.
+        del data["code"]
+    else:
+        data["code"] = attrs.asdict(spec.code)
     return _json(data)
 
 
@@ -188,6 +252,8 @@ def spec_of(text: str) -> TaskSpec:
     data["workers"] = Workers(indices if indices == "all" else tuple(indices))
     data["repo"] = None if data["repo"] is None else Repo(**data["repo"])
     data["depends_on"] = tuple(data["depends_on"])
+    if code := data.get("code"):
+        data["code"] = Code(**{**code, "exclude": tuple(code["exclude"])})
     return TaskSpec(**data)
 
 

@@ -173,4 +173,40 @@ _VERSION_1: Final[Step] = (
     "CREATE INDEX events_job ON events (job, id) WHERE job IS NOT NULL",
 )
 
-STEPS: Final[Sequence[Step]] = (_VERSION_1,)
+#: What is known of places and zones, for all controllers of the home.
+_VERSION_2: Final[Step] = (
+    """CREATE TABLE stockouts (
+        cloud TEXT NOT NULL,
+        project TEXT NOT NULL,
+        zone TEXT NOT NULL,
+        accelerator TEXT NOT NULL,
+        pricing TEXT NOT NULL,
+        mode TEXT NOT NULL,
+        at TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        PRIMARY KEY (cloud, project, zone, accelerator, pricing, mode)
+    ) {strict}""",
+    """CREATE TABLE zones (
+        id INTEGER PRIMARY KEY,
+        cloud TEXT NOT NULL,
+        project TEXT NOT NULL,
+        name TEXT NOT NULL,
+        -- this machine's monotonic clock; none: nobody has looked yet
+        looked_at REAL,
+        why TEXT NOT NULL DEFAULT '',
+        changes INTEGER NOT NULL DEFAULT 0,
+        -- who looks now
+        claimed_by TEXT,
+        claimed_at REAL,
+        UNIQUE (cloud, project, name)
+    ) {strict}""",
+    """CREATE TABLE sightings (
+        zone INTEGER NOT NULL REFERENCES zones (id),
+        name TEXT NOT NULL,
+        -- JSON
+        seen TEXT NOT NULL,
+        PRIMARY KEY (zone, name)
+    ) {strict}""",
+)
+
+STEPS: Final[Sequence[Step]] = (_VERSION_1, _VERSION_2)

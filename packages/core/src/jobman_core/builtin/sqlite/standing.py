@@ -35,9 +35,13 @@ def put_counters(
         run_id=row["run_id"] if run_id is None else run_id,
     )
     tx.run(sql.CHANGED, queue["id"])
+    if (row["done"], row["failed"]) == (counters.done, counters.failed):
+        return
+    if row["done"] != counters.done:
+        _count_unmet(tx, row["id"], 1 if row["done"] else -1)
     old = counters_of(row)
-    if old.done != counters.done:
-        _count_unmet(tx, row["id"], 1 if old.done else -1)
+    if old.done and not counters.done and row["root"] is not None:
+        _tell_blocked(tx, queue, row, row["root"], at)
     if _blocks(row, old, row["root"]) != _blocks(row, counters, row["root"]):
         _spread_root(tx, queue, row["id"], at)
 
@@ -128,12 +132,17 @@ def _tell_root(tx: Tx, queue: Row, row: Row, root: str | None, at: str) -> None:
     """Write the event of a task that is blocked now, or no more."""
     if row["removed"] or row["done"] or (root is None) == (row["root"] is None):
         return
-    if root is None:
-        note = Note("task.unblocked", f"task {row['task']} is not blocked any more")
-    else:
-        text = f"task {row['task']} is blocked: {root}, which it depends on, failed for good"
-        note = Note("task.blocked", text)
+    if root is not None:
+        _tell_blocked(tx, queue, row, root, at)
+        return
+    note = Note("task.unblocked", f"task {row['task']} is not blocked any more")
     tell(tx, at, note, queue=queue["path"], task=row["task"])
+
+
+def _tell_blocked(tx: Tx, queue: Row, row: Row, root: str, at: str) -> None:
+    if not row["removed"]:
+        text = f"task {row['task']} is blocked: {root}, which it depends on, failed for good"
+        tell(tx, at, Note("task.blocked", text), queue=queue["path"], task=row["task"])
 
 
 def _in_order(

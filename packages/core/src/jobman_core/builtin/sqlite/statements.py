@@ -29,11 +29,14 @@ JOBS: Final = """
     SELECT * FROM jobs WHERE published = 1 AND (desired <> 'deleted' OR :deleted) ORDER BY id"""
 SET_DESIRED: Final = "UPDATE jobs SET desired = ? WHERE id = ?"
 SET_RUNNING: Final = """
-    UPDATE jobs SET desired = 'running', ending_kind = NULL, ending_reason = NULL, restarts = 0
+    UPDATE jobs SET desired = 'running', ending_kind = NULL, ending_reason = NULL,
+        restarts = iif(desired = 'running' AND ending_kind IS NULL, restarts, 0),
+        step = 'none', step_reason = ''
     WHERE id = ?"""
 SET_SPEC: Final = """
     UPDATE jobs SET accelerator = ?, zone = ?, cloud = ?, session = ?, queue = ?, spec_hash = ?
     WHERE id = ?"""
+AVOID: Final = "SELECT avoid_task FROM jobs WHERE id = ?"
 SET_AVOID: Final = "UPDATE jobs SET avoid_task = ? WHERE id = ?"
 SET_STEP: Final = "UPDATE jobs SET step = ?, step_reason = ? WHERE id = ?"
 SET_ENDING: Final = "UPDATE jobs SET ending_kind = ?, ending_reason = ? WHERE id = ?"
@@ -55,6 +58,13 @@ LEASE: Final = "SELECT job, controller, epoch FROM leases WHERE job = ?"
 PUT_LEASE: Final = """
     INSERT INTO leases (job, controller, epoch) VALUES (?, ?, ?)
     ON CONFLICT (job) DO UPDATE SET controller = excluded.controller, epoch = excluded.epoch"""
+WISHES: Final = """
+    SELECT l.job, l.epoch, j.desired FROM leases l JOIN jobs j ON j.id = l.job
+    WHERE l.controller = ?"""
+WISHED_ENDS: Final = """
+    SELECT a.job, a.token, a.end_cause FROM leases l
+    CROSS JOIN attempts a INDEXED BY attempts_live ON a.job = l.job AND a.ended_at IS NULL
+    WHERE l.controller = ? AND a.end_cause IS NOT NULL"""
 DROP_LEASE: Final = "DELETE FROM leases WHERE job = ? AND controller = ? AND epoch = ?"
 HOLDER: Final = """
     SELECT l.job, l.epoch, c.* FROM leases l JOIN controllers c ON c.id = l.controller
@@ -91,6 +101,33 @@ NEWEST_SLICES: Final = """
 WITHDRAW: Final = "UPDATE slices SET withdrawn = 1 WHERE job = ? AND gone_at IS NULL"
 NEW_GENERATION: Final = """
     UPDATE jobs SET generation = ?, recoveries = recoveries + ? WHERE id = ?"""
+
+# -- places and zones ------------------------------------------------------------------------------
+
+STOCKOUT: Final = """
+    SELECT at, reason FROM stockouts
+    WHERE cloud = :cloud AND project = :project AND zone = :zone AND accelerator = :accelerator
+        AND pricing = :pricing AND mode = :mode"""
+PUT_STOCKOUT: Final = """
+    INSERT OR REPLACE INTO stockouts
+        (cloud, project, zone, accelerator, pricing, mode, at, reason)
+    VALUES (:cloud, :project, :zone, :accelerator, :pricing, :mode, :at, :reason)"""
+DROP_STOCKOUT: Final = """
+    DELETE FROM stockouts
+    WHERE cloud = :cloud AND project = :project AND zone = :zone AND accelerator = :accelerator
+        AND pricing = :pricing AND mode = :mode"""
+INSERT_ZONE: Final = """
+    INSERT OR IGNORE INTO zones (cloud, project, name) VALUES (:cloud, :project, :name)"""
+ZONE: Final = """
+    SELECT * FROM zones WHERE cloud = :cloud AND project = :project AND name = :name"""
+DROP_CLAIMS: Final = "UPDATE zones SET claimed_by = NULL, claimed_at = NULL WHERE claimed_by = ?"
+CLAIM_LOOK: Final = "UPDATE zones SET claimed_by = ?, claimed_at = ? WHERE id = ?"
+SAVE_LOOK: Final = """
+    UPDATE zones SET looked_at = ?, why = ?, changes = ?, claimed_by = NULL, claimed_at = NULL
+    WHERE id = ?"""
+SIGHTINGS: Final = "SELECT name, seen FROM sightings WHERE zone = ?"
+PUT_SIGHTING: Final = "INSERT OR REPLACE INTO sightings (zone, name, seen) VALUES (?, ?, ?)"
+DROP_SIGHTING: Final = "DELETE FROM sightings WHERE zone = ? AND name = ?"
 
 # -- attempts --------------------------------------------------------------------------------------
 
@@ -130,6 +167,7 @@ END_ATTEMPT: Final = """
 INSERT_QUEUE: Final = "INSERT INTO queues (path, folder) VALUES (?, ?)"
 QUEUE: Final = "SELECT * FROM queues WHERE path = ?"
 QUEUES: Final = "SELECT * FROM queues ORDER BY id"
+CHANGES: Final = "SELECT path, changes FROM queues"
 FOLDERS: Final = "SELECT folder FROM queues"
 SET_PROBLEM: Final = "UPDATE queues SET problem = ? WHERE id = ?"
 DEFINED: Final = "UPDATE queues SET content_hash = ?, problem = '' WHERE id = ?"
@@ -139,10 +177,10 @@ HAS_ATTEMPTS: Final = """
     SELECT 1 FROM tasks t JOIN attempts a ON a.task = t.id WHERE t.queue = ? LIMIT 1"""
 
 PICK: Final = """
-    SELECT id, task, rank FROM tasks
+    SELECT * FROM tasks
     WHERE queue = :queue AND accelerator = :accelerator AND zone = :zone AND ready = 1
         AND min_hosts <= :hosts
-    ORDER BY rank LIMIT 2"""
+    ORDER BY rank LIMIT :most"""
 TASK_BY_ID: Final = "SELECT * FROM tasks WHERE id = ?"
 TASK: Final = "SELECT * FROM tasks WHERE queue = ? AND task = ?"
 TASKS: Final = """
@@ -191,8 +229,11 @@ SET_COUNTERS: Final = """
         run_count = :run_count, running = :running, priority = :priority, ready = :ready,
         rank = :rank, failure = :failure, run_id = :run_id
     WHERE id = :id"""
+# What was done was not blocked: that it is now has to be told.
 RESET_TASK: Final = """
-    UPDATE tasks SET done = ?, failed = ?, fail_count = ?, failure = '', run_id = ? WHERE id = ?"""
+    UPDATE tasks SET done = ?, failed = ?, fail_count = ?, failure = '', run_id = ?,
+        root = CASE WHEN done THEN NULL ELSE root END
+    WHERE id = ?"""
 SET_UNMET: Final = "UPDATE tasks SET unmet = ?, ready = ? WHERE id = ?"
 SET_ROOT: Final = "UPDATE tasks SET root = ? WHERE id = ?"
 SET_STANDING: Final = """

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -17,6 +18,7 @@ from jobman_core.builtin.sqlite import (
     queues,
     slices,
     tasks,
+    zones,
 )
 from jobman_core.builtin.sqlite.database import Database
 from jobman_core.builtin.sqlite.fresh import Fresh
@@ -24,15 +26,17 @@ from jobman_core.builtin.sqlite.mounts import is_network
 from jobman_core.builtin.sqlite.rows import stamp
 from jobman_core.home import Home
 from jobman_core.interfaces.backend import Context
-from jobman_core.interfaces.store import JobDraft, JobRecord, Note, PastRun, Store
+from jobman_core.interfaces.store import JobDraft, JobRecord, News, Note, PastRun, Store
 from jobman_core.models.attempt import Attempt
 from jobman_core.models.event import Event
 from jobman_core.models.job import Desired, Ending, Job, Step
 from jobman_core.models.lease import Controller, Lease
 from jobman_core.models.outcome import Outcome
+from jobman_core.models.place import Stockout, Where
 from jobman_core.models.queue import Claim, Demand, Queue
 from jobman_core.models.slice import Offer, Slice
 from jobman_core.models.task import Counters, QueueDefinition, Task
+from jobman_core.models.zone import Zone, ZoneLook
 from jobman_core.process import machine_id
 
 
@@ -40,7 +44,8 @@ class SqliteStore(Store):
     """Keeps a home's facts in ``jobs/.jobman/jobman.db``.
 
     What others are told to rely on (jobs, wishes, slices, claims, outcomes) is on the disk before
-    a method returns; beats and steps are not synced. A home is bound to one machine.
+    a method returns; beats, steps and what is known of zones are not synced. A home is bound to
+    one machine.
     """
 
     name: ClassVar[str] = "sqlite"
@@ -63,13 +68,18 @@ class SqliteStore(Store):
         """
         super().__init__(context)
         self._binding = binding.Binding(Home(context.home), machine)
+        #: What gave a task when last asked: it most likely has another, so nobody looks first.
+        self._giving: set[tuple[str, Offer]] = set()
         self._db = Database(Home(context.home).database, busy=busy, network=network)
 
     # -- the store itself ------------------------------------------------------------------
 
     async def open(self) -> None:
         """Open, make or migrate the database."""
-        await self._db.open(self._binding.bind, self._binding.bound)
+        bond = self._binding
+        await self._db.open(bond.name, bond.named, found=bond.mine())
+        if not bond.mine():
+            await self._db.write(bond.bind)
 
     async def aclose(self) -> None:
         """Close it."""
@@ -78,6 +88,10 @@ class SqliteStore(Store):
     async def home_id(self) -> str:
         """Give the home's UUID."""
         return await self._db.read(binding.home_id)
+
+    async def hindrance(self, *, patience: float | None = None) -> str:
+        """Say why nothing can be written now; empty where nothing is seen that keeps anyone."""
+        return await self._db.hindrance(patience=patience)
 
     async def version(self) -> int:
         """Give a number that differs whenever anybody has changed anything."""
@@ -148,6 +162,10 @@ class SqliteStore(Store):
         """Take a job's lease, with the next epoch."""
         return await self._db.write(leases.take, job, controller, instead_of)
 
+    async def news(self, controller: str) -> News:
+        """Give what is wanted of all jobs whose leases a controller has, in one look."""
+        return await self._db.read(leases.news, controller)
+
     async def check_lease(self, lease: Lease) -> None:
         """Raise StaleLeaseError unless the lease is the job's newest."""
         await self._db.read(leases.check, lease)
@@ -169,6 +187,36 @@ class SqliteStore(Store):
     async def slices(self, job: str) -> Sequence[Slice]:
         """Give all generations of a job, oldest first."""
         return await self._db.read(slices.of_job, job)
+
+    # -- places and zones ------------------------------------------------------------------
+
+    async def set_stockout(self, where: Where, stockout: Stockout | None) -> None:
+        """Write down that there was no capacity somewhere; None: there is some."""
+        if stockout is not None or await self._db.read(zones.is_stockout, where):
+            await self._db.write_unsynced(zones.set_stockout, where, stockout)
+
+    async def stockouts(self, wheres: Iterable[Where]) -> Mapping[Where, Stockout]:
+        """Give what is on the books of some of the places, however old it is."""
+        return await self._db.read(zones.stockouts, list(wheres))
+
+    async def zone_look(self, zone: Zone, known: ZoneLook | None = None) -> ZoneLook | None:
+        """Give the newest look at a zone; None: there was none."""
+        return await self._db.read(zones.look, zone, known)
+
+    async def claim_look(
+        self, zone: Zone, by: str, *, after: ZoneLook | None, now: float, lapse: float
+    ) -> bool:
+        """Tell whether one may look at a zone now, for all."""
+        # Of all who find it too old at the same moment, only one has to write.
+        if not await self._db.read(zones.is_due, zone, after, now, lapse):
+            return False
+        return await self._db.write_quietly(
+            zones.claim, zone, by, after=after, now=now, lapse=lapse
+        )
+
+    async def save_look(self, zone: Zone, by: str, look: ZoneLook) -> ZoneLook:
+        """Write down a look that was claimed, and give it with its number of changes."""
+        return await self._db.write_quietly(zones.save, zone, by, look)
 
     # -- attempts --------------------------------------------------------------------------
 
@@ -235,11 +283,19 @@ class SqliteStore(Store):
         self, lease: Lease, queue: str, offer: Offer, *, generation: int, now: datetime
     ) -> Claim | None:
         """Take the best task that fits the offer; None: there is none now."""
-        if await self._db.read(attempts.nothing_to_claim, lease, queue, offer):
-            return None
-        return await self._db.write(
-            attempts.claim, lease, queue, offer, generation=generation, fresh=_fresh(now)
+        look = partial(attempts.something_to_claim, lease=lease, queue=queue, offer=offer)
+        known = (queue, offer)
+        claim = await self._db.write_if(
+            None if known in self._giving else look,
+            attempts.claim,
+            lease,
+            queue,
+            offer,
+            generation=generation,
+            fresh=_fresh(now),
         )
+        (self._giving.discard if claim is None else self._giving.add)(known)
+        return claim
 
     async def tasks(self, queue: str) -> Sequence[Task]:
         """Give all tasks in the file's order, then removed ones that still run."""

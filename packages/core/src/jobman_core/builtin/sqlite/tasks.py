@@ -9,8 +9,9 @@ from jobman_core.builtin.sqlite import statements as sql
 from jobman_core.builtin.sqlite.database import Tx
 from jobman_core.builtin.sqlite.rows import counters_of, job_id, spec_of
 from jobman_core.errors import NotFoundError
+from jobman_core.models.attempt import Attempt
 from jobman_core.models.queue import Demand
-from jobman_core.models.task import Running, Task
+from jobman_core.models.task import Counters, Running, Task
 from jobman_core.queue import policy
 
 
@@ -57,7 +58,9 @@ def of_queue(tx: Tx, path: str) -> Sequence[Task]:
             unmet = [d for d in spec_of(row["spec"]).depends_on if not by_name[d]["done"]]
         root = by_name.get(row["root"])
         failure = root["failure"] if root else ""
-        tasks.append(_task(path, row, unmet, failure, running.get(row["id"], ())))
+        runs = running.get(row["id"], ())
+        standing = _standing(row, unmet, failure, runs)
+        tasks.append(_task(path, row, counters_of(row), standing, runs))
     return tasks
 
 
@@ -71,8 +74,17 @@ def view(tx: Tx, queue: Row, row: Row) -> Task:
     """Give a task as it stands now."""
     unmet = [d["task"] for d in tx.all(sql.UNMET, row["id"])] if row["unmet"] else ()
     root = tx.one(sql.TASK, queue["id"], row["root"]) if row["root"] else None
-    running = [_running(r) for r in tx.all(sql.RUNNING_TASK, row["id"])] if row["running"] else ()
-    return _task(queue["path"], row, unmet, root["failure"] if root else "", running)
+    running = _running_of(tx, row) if row["running"] else ()
+    standing = _standing(row, unmet, root["failure"] if root else "", running)
+    return _task(queue["path"], row, counters_of(row), standing, running)
+
+
+def just_claimed(tx: Tx, row: Row, counters: Counters, attempt: Attempt) -> Task:
+    """Give a task as a claim left it: nothing that it depends on holds it up."""
+    running: Sequence[Running] = (Running(attempt.job, attempt.claimed_at, attempt.token),)
+    if counters.running > 1:
+        running = _running_of(tx, row)
+    return _task(str(attempt.queue), row, counters, _standing(row, (), "", running), running)
 
 
 def demand(tx: Tx, path: str) -> Sequence[Demand]:
@@ -83,17 +95,26 @@ def demand(tx: Tx, path: str) -> Sequence[Demand]:
     ]
 
 
-def _task(
-    path: str, row: Row, unmet: Iterable[str], root_failure: str, running: Sequence[Running]
-) -> Task:
-    spec, counters = spec_of(row["spec"]), counters_of(row)
-    standing = policy.Standing(
+def _standing(
+    row: Row, unmet: Iterable[str], root_failure: str, running: Iterable[Running]
+) -> policy.Standing:
+    return policy.Standing(
         waits_for=tuple(unmet),
         root=row["root"],
         root_failure=root_failure,
         failure=row["failure"],
         jobs=tuple(r.job for r in running),
     )
+
+
+def _task(
+    path: str,
+    row: Row,
+    counters: Counters,
+    standing: policy.Standing,
+    running: Iterable[Running],
+) -> Task:
+    spec = spec_of(row["spec"])
     status, reason = policy.status(spec, counters, standing)
     return Task(
         queue=path,
@@ -105,6 +126,10 @@ def _task(
         removed=bool(row["removed"]),
         run_id=row["run_id"],
     )
+
+
+def _running_of(tx: Tx, row: Row) -> Sequence[Running]:
+    return [_running(attempt) for attempt in tx.all(sql.RUNNING_TASK, row["id"])]
 
 
 def _running(row: Row) -> Running:

@@ -17,6 +17,7 @@ from jobman_core.testing.store_contract.jobs import JobsContract
 from jobman_core.testing.store_contract.leases import LeasesContract
 from jobman_core.testing.store_contract.queues import QueuesContract
 from jobman_core.testing.store_contract.slices import SlicesContract
+from jobman_core.testing.store_contract.zones import ZonesContract
 
 
 class StoreContract(
@@ -27,5 +28,6 @@ class StoreContract(
     QueuesContract,
     DefinitionsContract,
     EventsContract,
+    ZonesContract,
 ):
     """All of it."""

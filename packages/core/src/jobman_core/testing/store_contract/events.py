@@ -4,7 +4,7 @@ import pytest
 
 from jobman_core.errors import StaleLeaseError
 from jobman_core.interfaces.store import Note, Store
-from jobman_core.models.outcome import HostExit, Outcome, OutcomeKind
+from jobman_core.models.outcome import Cause, HostExit, Outcome, OutcomeKind, interrupted
 from jobman_core.testing.store_contract.base import BaseContract
 from jobman_core.testing.store_contract.scene import (
     FAILED,
@@ -14,6 +14,8 @@ from jobman_core.testing.store_contract.scene import (
     Scene,
     entry,
 )
+
+_NOTE = Note("test.note", "a note")
 
 
 class EventsContract(BaseContract):
@@ -50,6 +52,30 @@ class EventsContract(BaseContract):
         for word in (lease.job, "a", "exit 3", "host 1", "1 of 2"):
             assert word in failed
         assert "preempted" in events[3].text
+
+    async def test_a_done_task_that_is_reset_below_a_failure_is_told_to_be_blocked(
+        self, store: Store, scene: Scene
+    ) -> None:
+        await scene.define(entry("a", max_retries=1), entry("b", depends_on=("a",)))
+        await scene.run(await scene.worker(queue=QUEUE), FAILED)
+        await store.mark_done(QUEUE, "b", _NOTE)
+        since = await scene.last_event()
+        await store.reset(QUEUE, ["b"], _NOTE)
+        assert await scene.kinds(since) == [_NOTE.kind, "task.blocked"]
+
+    async def test_a_done_task_that_starts_afresh_as_its_run_ends_is_told_to_be_blocked(
+        self, store: Store, scene: Scene
+    ) -> None:
+        await scene.define(entry("a", max_retries=1), entry("b", depends_on=("a",)))
+        lease = await scene.worker(queue=QUEUE)
+        await scene.run(lease, SUCCEEDED)
+        claim = await scene.must_claim(lease)
+        await store.mark_done(QUEUE, "b", _NOTE)
+        await store.reset(QUEUE, ["a"], _NOTE)
+        await scene.run(await scene.worker(queue=QUEUE), FAILED)
+        since = await scene.last_event()
+        await scene.end(lease, claim, interrupted(Cause.RESET))
+        assert await scene.kinds(since) == ["task.interrupted", "task.blocked"]
 
     async def test_a_change_that_is_refused_tells_nothing(self, scene: Scene) -> None:
         await scene.define(entry("a"))

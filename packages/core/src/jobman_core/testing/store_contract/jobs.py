@@ -120,6 +120,16 @@ class JobsContract(BaseContract):
         running = await store.set_desired(lease.job, Desired.RUNNING, _NOTE)
         assert (running.desired, running.ending, running.restarts) == (Desired.RUNNING, None, 0)
 
+    async def test_restarts_of_a_job_that_is_to_run_already_are_not_forgotten(
+        self, store: Store, scene: Scene
+    ) -> None:
+        lease = await scene.worker()
+        await store.set_desired(lease.job, Desired.RUNNING, _NOTE)
+        attempt = await store.open_attempt(lease, generation=1, now=NOON)
+        await store.end_attempt(lease, attempt.token, FAILED, now=NOON)
+        again = await store.set_desired(lease.job, Desired.RUNNING, _NOTE)
+        assert again.restarts == 1
+
     async def test_an_outcome_and_the_end_of_its_job_are_written_together(
         self, store: Store, scene: Scene
     ) -> None:

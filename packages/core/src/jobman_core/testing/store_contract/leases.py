@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from jobman_core.errors import HeldError, StaleLeaseError
-from jobman_core.interfaces.store import Note, Store
+from jobman_core.interfaces.store import Note, Store, Wish
 from jobman_core.models.attempt import Attempt
-from jobman_core.models.job import Ending, EndingKind, Step
+from jobman_core.models.job import Desired, Ending, EndingKind, Step
 from jobman_core.models.lease import Lease
 from jobman_core.testing.store_contract.base import BaseContract
 from jobman_core.testing.store_contract.scene import (
@@ -132,3 +132,34 @@ class LeasesContract(BaseContract):
         await store.check_lease(new)
         with pytest.raises(StaleLeaseError):
             await store.check_lease(old)
+
+    async def test_news_tell_a_controller_what_is_wanted_of_all_its_jobs(
+        self, store: Store, scene: Scene
+    ) -> None:
+        await scene.define(entry("a"))
+        first = await scene.worker(queue=QUEUE)
+        other = await scene.worker()
+        lease = await store.take_lease(await scene.job(), first.controller, instead_of=None)
+        claim = await scene.must_claim(first)
+        await store.ask_end(claim.attempt.token, "stopped")
+        await scene.cancel(lease.job)
+        news = await store.news(first.controller)
+        assert news.wishes == {
+            first.job: Wish(first.epoch, Desired.STOPPED, {claim.attempt.token: "stopped"}),
+            lease.job: Wish(lease.epoch, Desired.CANCELLED),
+        }
+        assert set((await store.news(other.controller)).wishes) == {other.job}
+        await scene.end(first, claim, SUCCEEDED)
+        assert (await store.news(first.controller)).wishes[first.job].ends == {}
+
+    async def test_news_tell_when_a_queue_has_changed(self, store: Store, scene: Scene) -> None:
+        await scene.define(entry("a"))
+        lease = await scene.worker(queue=QUEUE)
+        seen = [(await store.news(lease.controller)).queues[QUEUE]]
+        claim = await scene.must_claim(lease)
+        seen.append((await store.news(lease.controller)).queues[QUEUE])
+        await scene.end(lease, claim, SUCCEEDED)
+        seen.append((await store.news(lease.controller)).queues[QUEUE])
+        await store.reset(QUEUE, ["a"], _NOTE)
+        seen.append((await store.news(lease.controller)).queues[QUEUE])
+        assert seen == sorted(set(seen))

@@ -8,7 +8,7 @@ from jobman_core.errors import NotFoundError
 from jobman_core.interfaces.store import Note, Store
 from jobman_core.models.outcome import Cause, Outcome, interrupted
 from jobman_core.models.slice import Offer
-from jobman_core.models.task import Counters, Repo, TaskStatus, Workers
+from jobman_core.models.task import Code, Counters, Repo, TaskStatus, Workers
 from jobman_core.testing.store_contract.base import BaseContract
 from jobman_core.testing.store_contract.scene import (
     FAILED,
@@ -36,12 +36,13 @@ class QueuesContract(BaseContract):
             entry("z", zone=ZONE, repo=Repo("git@x:y", "main"), workdir="w", env="e", hide=True),
             entry("a b/ü$(id)", run="echo 'x'\n", workers=Workers("all"), max_jobs=3),
             entry("m", depends_on=("z", "a b/ü$(id)"), workers=Workers((0, 1)), max_retries=0),
+            entry("s", code=Code("/home/ada/my code", "code", ("*.ckpt", "/it's")), workdir="code"),
         ]
         queue = await scene.define(*entries)
         tasks = await store.tasks(QUEUE)
         assert [task.spec for task in tasks] == entries
         assert all(task.run_id for task in tasks)
-        assert len({task.run_id for task in tasks}) == 3
+        assert len({task.run_id for task in tasks}) == 4
         assert [await store.task(QUEUE, e.id) for e in entries] == list(tasks)
         assert queue == await store.queue(QUEUE)
         assert list(await store.queues()) == [queue]

@@ -57,10 +57,10 @@ def slice_of(job: str, generation: int, **changes: Any) -> Slice:  # noqa: ANN40
     plain = Slice(
         job=job,
         generation=generation,
-        request=SliceRequest("local", ACCELERATOR, ZONE, options={"tags": ["a"], "hosts": None}),
+        request=SliceRequest("local", ACCELERATOR, ZONE, options={"project": "lab"}),
         identity=SliceIdentity(name, ZONE, "home", "ada", job, generation),
         requested_at=NOON,
-        hosts=(HostInfo(0, "10.0.0.1"), HostInfo(1)),
+        hosts=(HostInfo(0, "10.0.0.1", "10.9.0.1"), HostInfo(1)),
     )
     return attrs.evolve(plain, **changes)
 

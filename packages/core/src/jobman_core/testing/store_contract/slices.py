@@ -60,6 +60,17 @@ class SlicesContract(BaseContract):
         await store.open_slice(lease, slice_of(lease.job, 3), _NOTE)
         assert (await store.record(lease.job)).job.recoveries == 1
 
+    async def test_a_withdrawal_is_not_undone_by_who_had_not_heard_of_it(
+        self, store: Store, scene: Scene
+    ) -> None:
+        lease = await scene.worker()
+        slice_ = slice_of(lease.job, 1)
+        await store.open_slice(lease, slice_, _NOTE)
+        await scene.cancel(lease.job)
+        await store.save_slice(lease, attrs.evolve(slice_, state="READY"), _NOTE)
+        (kept,) = (await store.record(lease.job)).withdrawing
+        assert (kept.state, kept.withdrawn) == ("READY", True)
+
     async def test_a_withdrawn_slice_is_on_the_books_until_it_is_gone(
         self, store: Store, scene: Scene
     ) -> None:
