@@ -15,6 +15,7 @@ from jobman_core.errors import CommandFailedError, ConfigError, InvalidInputErro
 from jobman_core.home import Home
 from jobman_core.hub import Hub
 from jobman_core.interfaces.store import JobRecord
+from jobman_core.models.notice import Audience, NotifyRule
 from jobman_core.models.slice import HostInfo, Slice, SliceIdentity, SlicePhase, SliceRequest
 from jobman_core.plugins import Plugins
 from jobman_core.testing.fake_environment import FakeEnvironment
@@ -120,6 +121,16 @@ async def test_a_damaged_record_of_the_original_is_told_and_stops_no_start(
     record = await created.record()
     assert "origin.json cannot be read" in created.edits.news(record.job)[0]
     assert await created.edits.read(record) is None
+
+
+async def test_who_is_told_of_a_job_may_be_changed_in_its_file(created: Created) -> None:
+    assert (await created.record()).job.notify is None
+    created.edit("loop: false", "loop: false\n  notify: nobody")
+    await created.edits.take_in(await created.record())
+    assert (await created.record()).job.notify == NotifyRule(Audience.NOBODY)
+    created.edit("  notify: nobody\n", "")
+    await created.edits.take_in(await created.record())
+    assert (await created.record()).job.notify is None
 
 
 async def test_reload_keeps_the_name_and_tells_what_edits_are_lost(created: Created) -> None:

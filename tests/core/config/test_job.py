@@ -22,6 +22,7 @@ from jobman_core.models.job import (
     PrefixScript,
     QueueMode,
 )
+from jobman_core.models.notice import Audience, NoticeKind, NotifyRule
 from jobman_core.models.settings import Settings
 from jobman_core.models.slice import SliceRequest
 from jobman_core.models.task import Workers
@@ -53,6 +54,22 @@ def job(extra: str = "", *, tpu: str = "", rest: str = "") -> str:
     """Give a small job file with more keys in its sections."""
     tpu_section = f"tpu:\n  cloud: local\n  accelerator: v4-32\n{tpu}"
     return f"job:\n  name: hello\n{extra}{tpu_section}{rest}"
+
+
+def test_a_job_tells_who_its_file_says_else_who_its_owner_says(
+    parse: Parse, around: Surroundings
+) -> None:
+    own = attrs.evolve(around, settings=Settings(own_notify=NotifyRule(Audience.NOBODY)))
+    rules = [
+        parse_job(text, Path("job.yaml"), own).draft("ann").notify
+        for text in (job(), job("  notify: owner\n"), job("  notify: {of: [failed]}\n"))
+    ]
+    assert rules == [
+        NotifyRule(Audience.NOBODY),
+        NotifyRule(Audience.OWNER),
+        NotifyRule(Audience.CHANNEL, (NoticeKind.FAILED,)),
+    ]
+    assert parse(job()).draft("ann").notify is None
 
 
 def test_the_worker_file_of_the_manual(worker: Path, around: Surroundings, home: Path) -> None:

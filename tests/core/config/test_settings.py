@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from jobman_core.builtin import builtins
 from jobman_core.config.settings import load_settings, own_settings
 from jobman_core.errors import ConfigError
 from jobman_core.home import Home
+from jobman_core.models.notice import Audience, NoticeKind, NotifyRule
+from jobman_core.models.reap import ReapRules
 from jobman_core.models.settings import Settings
 from jobman_core.plugins import Plugins
 
@@ -24,7 +27,8 @@ project: lab-project
 admins: [ann, bob]
 time_zone: Europe/Paris
 prices: {v6e: 1.375, v4: 3}
-notices: {preempted: channel}
+notices: {to: owner, of: [failed]}
+stuck_after: 90m
 lease: 3m
 beat: 20
 clouds:
@@ -33,6 +37,7 @@ clouds:
 """
 OWN = """\
 cloud: local
+notify: nobody
 clouds: {local: {capacity: {zone-b: 1}}}
 sessions: {tmux: {shell: /bin/bash}}
 """
@@ -75,7 +80,9 @@ def test_own_beats_lab_key_by_key(lab: Home, own: Path) -> None:
         admins=("ann", "bob"),
         time_zone="Europe/Paris",
         prices={"v6e": 1.375, "v4": 3},
-        notices={"preempted": "channel"},
+        notify=NotifyRule(Audience.OWNER, (NoticeKind.FAILED,)),
+        own_notify=NotifyRule(Audience.NOBODY),
+        stuck_after=5400.0,
         lease=180.0,
         beat=20.0,
         backends={
@@ -189,16 +196,104 @@ def test_an_unknown_key_that_is_like_none_is_told_with_all_that_there_are(
     with pytest.raises(ConfigError) as caught:
         load_settings(lab, own)
     (fault,) = caught.value.faults
-    keys = [field.name for field in attrs.fields(Settings) if field.name != "backends"]
+    keys = [
+        field.name
+        for field in attrs.fields(Settings)
+        if field.name not in ("backends", "own_notify")
+    ]
     kinds = ["clouds", "sessions", "environments", "storages", "stores", "notifiers"]
     assert fault.message.startswith("unknown key 'qqq': use one of cloud, session, project, ")
-    assert all(key in fault.message for key in [*keys, "notify", *kinds])
+    assert all(key in fault.message for key in [*keys, *kinds])
+
+
+def test_who_is_told_is_one_of_three_words_and_of_what_is_a_list_of_kinds(
+    lab: Home, own: Path
+) -> None:
+    lab.settings.write_text("notify: {to: chanel, of: [failed, finishd], when: now}\n")
+    own.write_text("notify: slack\n")
+    with pytest.raises(ConfigError) as caught:
+        load_settings(lab, own)
+    assert [str(fault).split("yaml:", 1)[1] for fault in caught.value.faults] == [
+        "1:14: notify.to: 'chanel' is not possible (did you mean 'channel'?)",
+        "1:35: notify.of[1]: 'finishd' is not possible (did you mean 'finished'?)",
+        "1:45: notify.when: unknown key 'when': use one of to, of",
+        "1:9: notify: 'slack' is not possible: use one of channel, owner, nobody",
+    ]
+
+
+def test_a_misspelt_word_is_guessed_as_it_is_written(lab: Home, own: Path) -> None:
+    lab.settings.write_text("notify: owners\n")
+    with pytest.raises(ConfigError) as error:
+        load_settings(lab, own)
+    (fault,) = error.value.faults
+    assert fault.message == "'owners' is not possible (did you mean 'owner'?)"
 
 
 def test_a_price_is_a_number(lab: Home, own: Path) -> None:
     own.write_text("prices: {v4: 3, v6e: cheap}\n")
     with pytest.raises(ConfigError, match=r":1:22: prices\.v6e: it must be a number, not 'cheap'"):
         load_settings(lab, own)
+
+
+def test_a_price_may_differ_by_pricing_and_by_place_and_says_its_day(lab: Home, own: Path) -> None:
+    lab.settings.write_text(
+        "prices:\n"
+        "  v4: {ondemand: 3.22, spot: 1, zones: {us-central2-b: {spot: 0.9}, europe-west4: 2}}\n"
+        "  v6e: 1.375\n"
+        "prices_of: 2026-12-01\n"
+        "currency: EUR\n"
+    )
+    settings = load_settings(lab, own)
+    assert settings.prices == {
+        "v4": {
+            "ondemand": 3.22,
+            "spot": 1,
+            "zones": {"us-central2-b": {"spot": 0.9}, "europe-west4": 2},
+        },
+        "v6e": 1.375,
+    }
+    assert (settings.prices_of, settings.currency) == ("2026-12-01", "EUR")
+    own.write_text("prices: {v4: {spot: 0.5}, v6e: {spot: 0.4}}\n")
+    settings = load_settings(lab, own)
+    assert settings.prices["v4"]["ondemand"] == 3.22
+    assert settings.prices["v4"]["spot"] == 0.5
+    assert settings.prices["v6e"] == {"spot": 0.4}
+
+
+def test_the_prices_that_the_page_shows_are_ones_that_are_understood(lab: Home, own: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs/usage.md").read_text("utf-8")
+    (example,) = re.findall(r"(?ms)^```yaml\n(.*?)^```$", page)
+    lab.settings.write_text(example)
+    settings = load_settings(lab, own)
+    assert settings.prices["v5p"]["zones"] == {"us-east5": 1.3, "europe-west4-b": {"spot": 1.1}}
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("prices: {v4: -3}", ":1:14: prices.v4: a price is 0 or more, not '-3'"),
+        ("prices: {v4: {sopt: 3}}", ":1:15: prices.v4.sopt: unknown key 'sopt'"),
+        (
+            "prices: {v4: {zones: {here: {spot: cheap}}}}",
+            ":1:36: prices.v4.zones.here.spot: it must be a number, not 'cheap'",
+        ),
+        (
+            "prices: {v4: {zones: {here: {zones: 1}}}}",
+            ":1:30: prices.v4.zones.here.zones: unknown key 'zones'",
+        ),
+        (
+            "prices_of: yesterday",
+            ":1:12: prices_of: 'yesterday' is no day: write one like 2026-12-01",
+        ),
+        ("currency: $", ":1:11: currency: '$' is no currency: write its code, like EUR"),
+    ],
+)
+def test_what_is_no_price_is_told_at_its_place(lab: Home, own: Path, text: str, fault: str) -> None:
+    own.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_settings(lab, own)
+    (found,) = caught.value.faults
+    assert fault in str(found)
 
 
 def test_the_section_of_a_backend_has_the_shape_that_the_backend_says(lab: Home, own: Path) -> None:
@@ -331,3 +426,60 @@ def test_where_ones_own_settings_lie(tmp_path: Path) -> None:
     home = Path("~").expanduser()
     for environ in ({}, {"XDG_CONFIG_HOME": "not/absolute"}):
         assert own_settings(environ) == home / ".config" / "jobman" / "config.yaml"
+
+
+REAP = """\
+reap:
+  places: [us-east1-d, {zone: asia-east1-c, project: vision}, {zone: here, cloud: local}]
+  grace: 1h
+  keep: ["demo-*"]
+  lost_homes: [0f2c]
+"""
+
+
+def test_what_may_be_reaped_is_read_once_and_kept(lab: Home, own: Path) -> None:
+    lab.settings.write_text(REAP)
+    expected = ReapRules(
+        places=(
+            ("gcp", "", "us-east1-d"),
+            ("gcp", "vision", "asia-east1-c"),
+            ("local", "", "here"),
+        ),
+        grace=3600.0,
+        keep=("demo-*",),
+        lost_homes=("0f2c",),
+    )
+    for _ in range(2):
+        assert load_settings(lab, own).reap == expected
+    lab.settings.write_text("reap:\n")
+    assert load_settings(lab, own).reap == ReapRules()
+
+
+@pytest.mark.parametrize(
+    ("written", "key", "told"),
+    [
+        ("reap: {places: us-east1-d}", "reap.places", "a list of zones"),
+        ("reap: {places: [{zone: a, zones: b}]}", "reap.places[0].zones", "unknown"),
+        ("reap: {places: [{project: a}]}", "reap.places[0].zone", "missing"),
+        ("reap: {places: [us-east1-d, ../d]}", "reap.places[1]", "no zone"),
+        ("reap: {places: [{zone: a/b}]}", "reap.places[0].zone", "no zone"),
+        ("reap: {grace: soon}", "reap.grace", ""),
+        ("reap: {grace: 99999999d}", "reap.grace", "longer than 100 years"),
+        ("reap: {keep: demo}", "reap.keep", "a list"),
+    ],
+)
+def test_a_fault_in_what_may_be_reaped_stands_at_its_place(
+    lab: Home, own: Path, written: str, key: str, told: str
+) -> None:
+    lab.settings.write_text(written)
+    with pytest.raises(ConfigError) as error:
+        load_settings(lab, own)
+    (fault,) = error.value.faults
+    assert (fault.key, fault.line) == (key, 1)
+    assert told in fault.message
+
+
+def test_what_may_be_reaped_is_for_the_lab_to_say(lab: Home, own: Path) -> None:
+    own.write_text("reap: {all: true}")
+    with pytest.raises(ConfigError, match="this holds for everybody"):
+        load_settings(lab, own)

@@ -8,6 +8,7 @@ import pytest
 from jobman_core.config.job import JobFile
 from jobman_core.config.tasks import parse_tasks, queue_notes, read_tasks
 from jobman_core.errors import ConfigError
+from jobman_core.models.notice import Audience, NoticeKind, NotifyRule
 from jobman_core.models.task import Repo, TaskSpec, Workers
 
 
@@ -104,6 +105,15 @@ def test_an_empty_value_takes_an_inherited_setting_away() -> None:
     before = "defaults: {zone: z, env: e, max_jobs: 4}\n"
     task = parse(group("      - {id: a, run: x, zone: null, env: , max_jobs: ~}\n", before))["a"]
     assert (task.zone, task.env, task.max_jobs) == (None, None, 1)
+
+
+def test_a_tasks_file_may_say_who_is_told_of_its_tasks() -> None:
+    text = "notify: {to: owner, of: [failed]}\naccelerators:\n"
+    assert parse_tasks(text, Path("t.yaml")).notify == NotifyRule(
+        Audience.OWNER, (NoticeKind.FAILED,)
+    )
+    for text in ("accelerators:\n", "notify:\naccelerators:\n"):
+        assert parse_tasks(text, Path("t.yaml")).notify is None
 
 
 def test_groups_without_tasks_are_fine() -> None:
@@ -228,6 +238,10 @@ def test_merge_keys_serve_as_templates() -> None:
         (group("      - {id: a, run: x, branch: -b}\n"),
          ("4:33: accelerators.v4-32.tasks[0].branch: '-b' begins with a dash, which git takes for "
          "an option")),
+        ("notify: {to: ower}\naccelerators:\n",
+         "1:14: notify.to: 'ower' is not possible (did you mean 'owner'?)"),
+        ("notify: [owner]\naccelerators:\n",
+         "1:9: notify: it must be channel, owner, nobody or {to, of}, not a list"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_and_where(text: str, expected: str) -> None:

@@ -296,7 +296,10 @@ class StoreFollowsPolicy(RuleBasedStateMachine):
         elif outcome.kind is OutcomeKind.SUCCEEDED:
             known.done, known.failures = True, 0
         elif outcome.kind is OutcomeKind.FAILED:
+            given_up = known.failed
             known.failures += 1
+            if known.failed and not given_up:
+                self.told("task.given_up", worker, known)
         self.tell_blocked(before)
         again = self.end_by(worker, self.leases[worker], run, SUCCEEDED)
         self.refused(again, StaleLeaseError)

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -46,6 +46,7 @@ class Scene:
         self.environment: Any = None
         self.storages: tuple[Any, ...] = ()
         self.set_up = True
+        self.stuck_after = 3600.0
         self.queue_file = (root / "tasks.yaml").resolve()
         here = SliceRequest("fake", "v4-8", "here")
         self.spec = attrs.evolve(
@@ -119,6 +120,7 @@ class Scene:
                     environment=self.environment,
                     storages=self.storages,
                     set_up=self.set_up,
+                    stuck_after=self.stuck_after,
                 )
 
     async def crash(self) -> None:
@@ -167,16 +169,25 @@ class Scene:
             for a in await self.attempts()
         ]
 
-    async def first_end(self) -> tuple[str, str]:
-        """Give kind and cause of the first attempt's end once it is on record, in no more time.
+    async def at_once(self, look: Callable[[], Awaitable[_T | None]]) -> _T:
+        """Give something once it is so, in no more time.
 
         The store's thread works in real time; the clock stands still for it.
         """
         for _ in range(5000):
-            if (end := (await self.outcomes())[0]) != ("live", ""):
-                return end
+            if seen := await look():
+                return seen
             await asyncio.sleep(0.001)
         raise AssertionError("in vain:\n" + "\n".join(self.said))
+
+    async def first_end(self) -> tuple[str, str]:
+        """Give kind and cause of the first attempt's end once it is on record, in no more time."""
+
+        async def ended() -> tuple[str, str] | None:
+            end = (await self.outcomes())[0]
+            return None if end == ("live", "") else end
+
+        return await self.at_once(ended)
 
     async def kinds(self) -> list[str]:
         """Give what happened to the slices."""

@@ -61,7 +61,7 @@ async def test_hosts_that_hang_do_not_hold_up_the_end_once_the_cloud_says_that_t
         assert await scene.outcomes() == [("live", "")]
         scene.cloud.force("job-1-g1", SlicePhase.LOST, "SUSPENDED")
         await scene.pass_time(4)
-        assert (await scene.outcomes())[0] == ("interrupted", "preempted")
+        assert await scene.first_end() == ("interrupted", "preempted")
 
 
 async def test_a_loss_that_the_cloud_tells_of_a_moment_after_its_hosts_fell_silent_is_seen_soon(

@@ -390,6 +390,12 @@ async def test_what_the_file_asks_for_no_more_is_not_asked_for_again(tmp_path: P
         scene.spec = attrs.evolve(scene.spec, candidates=(THERE,))
         scene.cloud.wire = 0.0
         scene.start()
+        # Before the request gets there: what exists by then would be taken as it is.
+        await scene.at_once(lambda: _withdrawn(scene))
         await scene.until_running()
         (slice_,) = scene.cloud.slices.values()
         assert slice_.request == THERE
+
+
+async def _withdrawn(scene: Scene) -> bool:
+    return "slice.withdrawn" in await scene.kinds()

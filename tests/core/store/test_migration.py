@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 
 import attrs
@@ -86,6 +87,9 @@ async def test_an_old_database_answers_every_question(store: Store) -> None:
         "events": await store.events(limit=1000),
         "stockouts": await store.stockouts([WHERE]),
         "zone_look": await store.zone_look(ZONE),
+        "recall": await store.recall("slack"),
+        "zones": await store.zones(),
+        "used": await store.used(NOON, NOON + timedelta(hours=1)),
     }
     # Whatever of the store only tells is asked above: a new question has to be added there.
     told = {
@@ -125,6 +129,8 @@ async def test_an_old_database_answers_every_question(store: Store) -> None:
     assert statuses == {
         "a": "DONE", "b": "FAILED", "c": "BLOCKED", "d": "PENDING", "e": "RUNNING", "f": "PENDING"
     }  # fmt: skip
+    used = await store.used(NOON, NOON + timedelta(hours=1))
+    assert {run.task for run in used.runs if run.final} >= {"a", None}
     past = [run.status for run in (await store.history("/home/lab/old.yaml"))["z"]]
     assert past == ["completed"]
     assert len(await store.events(limit=1000)) == 32

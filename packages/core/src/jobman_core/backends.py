@@ -10,6 +10,7 @@ from jobman_core.clock import Clock
 from jobman_core.interfaces.backend import Backend, Context
 from jobman_core.interfaces.cloud import Cloud
 from jobman_core.interfaces.environment import Environment
+from jobman_core.interfaces.notifier import Notifier
 from jobman_core.interfaces.session import Session
 from jobman_core.interfaces.storage import Storage
 from jobman_core.models.settings import Settings
@@ -50,6 +51,10 @@ class Backends:
             for name in sections
             if self.plugins.has("storage", name)
         ]
+
+    def notifier(self, name: str) -> Notifier:
+        """Give a notifier."""
+        return self._get("notifier", name, Notifier)  # type: ignore[type-abstract]
 
     async def aclose(self) -> None:
         """Let go of connections."""

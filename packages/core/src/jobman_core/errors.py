@@ -144,3 +144,60 @@ class CommandFailedError(JobmanError):
 
 class StoreError(JobmanError):
     """The database cannot be read or written now."""
+
+
+# -- how front ends tell of them -----------------------------------------------------------------
+
+
+def leaves(error: BaseException) -> list[BaseException]:
+    """Give an error, or those that a group of them is made of."""
+    if isinstance(error, BaseExceptionGroup):
+        return [leaf for part in error.exceptions for leaf in leaves(part)]
+    return [error]
+
+
+def exit_code_of(error: BaseException) -> int:
+    """Give what a command that meets this ends with."""
+    if isinstance(error, JobmanError) or _is_usage(error):
+        return int(getattr(error, "exit_code", 1))
+    return 1
+
+
+def is_bug(error: BaseException) -> bool:
+    """Tell whether it is an error that jobman did not expect."""
+    return not (isinstance(error, JobmanError | OSError) or _is_usage(error))
+
+
+def lines_of(error: BaseException) -> list[str]:
+    """Give what is printed: what is wrong, and after a colon what to do, a line each."""
+    if isinstance(error, ConfigError):
+        return [str(fault) for fault in error.faults]
+    if isinstance(error, JobmanError):
+        return [f"error: {error}"]
+    if _is_usage(error):
+        return [f"error: {_usage(error)}"]
+    if isinstance(error, OSError) and error.strerror:
+        what = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        return [f"error: {what}: make sure that it is there, that it is yours, and has room"]
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return [f"error: internal: {text}: please report it; run with -v for the traceback"]
+
+
+def _is_usage(error: BaseException) -> bool:
+    """Tell whether the parser of a command line refused something."""
+    # By its form: this module imports nothing, and Typer does not export what it raises.
+    return hasattr(error, "format_message") and hasattr(error, "ctx")
+
+
+def _usage(error: BaseException) -> str:
+    """Say what the parser did not like in the way of all other errors."""
+    context = getattr(error, "ctx", None)
+    see = f"see `{context.command_path if context else 'jobman'} --help`"
+    possible = getattr(error, "possibilities", ())
+    if possible != ():
+        option = getattr(error, "option_name", "")
+        hint = f"did you mean {possible[0]}?" if possible else see
+        return f"there is no option {option}: {hint}"
+    say = getattr(error, "format_message", error.__str__)
+    message = " ".join(str(say()).split()).rstrip(".")
+    return f"{message[:1].lower()}{message[1:]}: {see}"

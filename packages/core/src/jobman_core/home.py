@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import os
 from pathlib import Path
 from urllib.parse import quote
 
@@ -55,6 +56,11 @@ class Home:
         return self.root / "jobs" / _STATE
 
     @property
+    def notices_lock(self) -> Path:
+        """Held by the process that delivers to notifiers."""
+        return self.state / "notices.lock"
+
+    @property
     def database(self) -> Path:
         """The built-in store."""
         return self.state / "jobman.db"
@@ -63,6 +69,10 @@ class Home:
     def sessions(self) -> Path:
         """Which process each session is."""
         return self.state / "sessions"
+
+    def lock(self, name: str) -> Path:
+        """Give the lock of what one process alone does for a home."""
+        return self.state / f"{name}.lock"
 
     @property
     def settings(self) -> Path:
@@ -140,7 +150,7 @@ def find_home(given: Path | None, variable: str | None, cwd: Path) -> Path:
     if given is not None:
         return given.absolute()
     if variable:
-        return Path(variable).expanduser().absolute()
+        return Path(os.path.expanduser(variable)).absolute()  # noqa: PTH111 - it raises
     for folder in (cwd, *cwd.parents):
         if (folder / "jobs" / _STATE).is_dir():
             return folder

@@ -70,8 +70,8 @@ def jobman_stores() -> Sequence[type[Store]]:
 def jobman_notifiers() -> Sequence[type[Notifier]]:
     """Give the notifiers that this plugin brings.
 
-    Used now: a section of a job file with its name is checked by its ``Config``. No event is
-    delivered to it; a plugin that wants to hear of changes implements ``jobman_job_changed``.
+    One that has a section below ``notifiers`` in ``jobman.yaml`` is given what people want to hear
+    of; a plugin that wants to hear of every change implements ``jobman_job_changed``.
     """
     raise NotImplementedError
 

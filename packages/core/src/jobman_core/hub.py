@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import copy
 import logging
 import math
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -117,6 +118,22 @@ class Hub:
         holders = [record.holder[1] for record in records if record.holder]
         suspect = any(now - controller.beat > late for controller in holders)
         self.hindrance = await self.store.hindrance(patience=PATIENCE if suspect else None)
+
+    def acting_as(self, user: str, *, admin: bool) -> "Hub":
+        """Give the same home, with all that is open in it, for somebody else.
+
+        Args:
+            user: who acts.
+            admin: they may act on everybody's jobs, whatever the settings say.
+        """
+        # What is made when it is first used must be there by now, to be the same for both.
+        _ = self.backends, self.queues, self.scribe, self.links
+        other = copy.copy(self)
+        other.user = user
+        admins = (*self.settings.admins, user) if admin else self.settings.admins
+        # What the one who opened it says for themselves is not said for everybody.
+        other.settings = attrs.evolve(self.settings, admins=admins, own_notify=None)
+        return other
 
     def own(self, job: Job) -> None:
         """Raise NotYoursError unless the job is the actor's, or the actor an admin."""
@@ -247,4 +264,5 @@ class Hub:
             environment=self.backends.environment(spec.env_type),
             storages=self.backends.storages(spec.sections),
             links=self.links,
+            stuck_after=self.settings.stuck_after,
         )

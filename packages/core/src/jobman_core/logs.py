@@ -20,7 +20,6 @@ from jobman_core.models.view import LogChunk
 #: Seconds between two looks while following.
 LOOK_EVERY: Final = 0.25
 _CHUNK: Final = 1 << 20
-_NEWLINE: Final = ord("\n")
 _NO_CONTROLLER: Final = "job {0} has no controller: `jobman resume {0}` starts one"
 #: What is to be known of a job whose attempt is followed, where nobody drives it on.
 _UNDRIVEN: Final = {
@@ -28,6 +27,15 @@ _UNDRIVEN: Final = {
     Liveness.DEAD: _NO_CONTROLLER,
     Liveness.HUNG: "the controller of job {0} hangs: `jobman resume {0}` replaces it",
 }
+
+
+@attrs.frozen
+class Tail:
+    """How much of a log is read: its end."""
+
+    lines: int
+    #: Bytes, of each file; a line may be of any length. None: whatever the lines have.
+    most: int | None = None
 
 
 @attrs.define
@@ -40,27 +48,28 @@ class _Reader:
     offset: int = 0
     started: bool = False
 
-    def skip_to_tail(self, lines: int) -> None:
-        """Begin so many lines before the end, without reading what stands before."""
+    def skip_to_tail(self, tail: Tail) -> None:
+        """Begin before the end, without reading what stands before that."""
         try:
             with self.path.open("rb") as file:
                 end = file.seek(0, os.SEEK_END)
+                least = 0 if tail.most is None else max(0, end - tail.most)
                 found, position = 0, end
-                while position > 0 and found <= lines:
+                while position > least and found <= tail.lines:
                     step = min(_CHUNK // 16, position)
                     position -= step
                     file.seek(position)
                     block = file.read(step)
-                    for index in range(len(block) - 1, -1, -1):
-                        if block[index] == _NEWLINE and position + index != end - 1:
-                            found += 1
-                            if found == lines:
-                                self.offset = position + index + 1
-                                return
+                    # The newline at the very end begins no line.
+                    place = step - 1 if position + step == end else step
+                    while (place := block.rfind(b"\n", 0, place)) >= 0:
+                        found += 1
+                        if found == tail.lines:
+                            self.offset = max(position + place + 1, least)
+                            return
         except FileNotFoundError:
             return
-        if lines == 0:
-            self.offset = end
+        self.offset = end if tail.lines == 0 else least
 
     def read(self) -> LogChunk | None:
         """Give what is new, a piece at a time; None where nothing is."""
@@ -93,11 +102,11 @@ class _Source:
         self._pattern = f"{glob.escape(prefix)}_worker_{'*' if worker is None else worker}.log"
         self._readers: dict[int, _Reader] = {}
 
-    def skip_to_tail(self, lines: int) -> None:
-        """Begin so many lines before the end of each file."""
+    def skip_to_tail(self, tail: Tail) -> None:
+        """Begin before the end of each file."""
         self._find()
         for reader in self._readers.values():
-            reader.skip_to_tail(lines)
+            reader.skip_to_tail(tail)
 
     def read(self) -> Iterator[LogChunk]:
         """Give what is new on all hosts."""
@@ -170,7 +179,7 @@ class Logs:
         self._hub = hub
 
     async def controller(
-        self, job: str, *, follow: bool, tail: int | None
+        self, job: str, *, follow: bool, tail: Tail | None
     ) -> AsyncGenerator[LogChunk, None]:
         """Read what a job's controllers said; who follows is told when there is none."""
         record = await self._hub.record(job)
@@ -205,7 +214,7 @@ class Logs:
         run: int | None,
         worker: int | None,
         follow: bool,
-        tail: int | None,
+        tail: Tail | None,
     ) -> AsyncGenerator[LogChunk, None]:
         """Read attempts' output, in the order in which they began.
 
@@ -216,7 +225,7 @@ class Logs:
             run: one attempt's number; None: the present or last one, and all that come after.
             worker: one host; None: all.
             follow: go on as more is said, until no more can be.
-            tail: lines to begin before the end; None: from the beginning.
+            tail: where to begin; None: at the beginning.
 
         Raises:
             NotFoundError: no such attempt; without following also when nothing has run yet, or
@@ -255,7 +264,9 @@ class Logs:
         seen.update(attempt.token for attempt in fresh)
         return [await self._open(attempt, worker) for attempt in fresh]
 
-    async def _open(self, attempt: Attempt, worker: int | None, tail: int | None = None) -> _Source:
+    async def _open(
+        self, attempt: Attempt, worker: int | None, tail: Tail | None = None
+    ) -> _Source:
         hub = self._hub
         if attempt.queue is None or attempt.task is None:
             job = (await hub.store.record(attempt.job)).job

@@ -2,6 +2,7 @@
 
 import asyncio
 import fnmatch
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final
@@ -32,7 +33,7 @@ def places_of(home: Home, path: Path) -> tuple[Path, Path]:
 
     It may be a link itself, also one that leads nowhere now.
     """
-    given = path.expanduser()
+    given = Path(os.path.expanduser(path))  # noqa: PTH111 - Path's own raises
     here, there = Path.cwd() / given, home.root / given
     return here.parent.resolve() / here.name, there.parent.resolve() / there.name
 

@@ -34,6 +34,7 @@ from jobman_core.models.job import (
     QueueMode,
     WorkMode,
 )
+from jobman_core.models.notice import NotifyRule
 from jobman_core.models.slice import SliceRequest
 
 _WITH_WORKERS: Final = (("command",),)
@@ -79,6 +80,7 @@ class Assembled:
     session: str
     queue: str | None
     worker_num: str | None
+    notify: NotifyRule | None
     notes: tuple[str, ...]
 
 
@@ -109,7 +111,7 @@ def assemble(reading: Reading) -> Assembled | None:
     _ask_environment(reading, spec)
     queue = work.config if isinstance(work, QueueMode) else None
     number = job.worker_num or (_AUTO if queue else None)
-    return Assembled(spec, session, queue, number, tuple(notes))
+    return Assembled(spec, session, queue, number, job.notify, tuple(notes))
 
 
 def _note_options(reading: Reading, notes: list[str]) -> None:
@@ -219,8 +221,8 @@ def _sections(
     _check_ssh(reading, notes, result.get("ssh") or {})
     if MAIL_SECTION in reading.tree:
         notes.append(
-            f"{MAIL_SECTION} belongs to an old version and has no effect: "
-            "install a notifier (jobman-notify-email) to be sent mail"
+            f"{MAIL_SECTION} belongs to an old version and has no effect: mail is set up once a "
+            "home, below `notifiers: email:` of jobman.yaml, with jobman-notify-email installed"
         )
     return result
 

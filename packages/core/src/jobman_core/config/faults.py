@@ -10,7 +10,7 @@ from jobman_core.errors import ConfigError, Fault
 #: How alike two words must be for one to be a misspelling of the other.
 _NEAR: Final = 0.65
 #: So many possible words are listed where none is near.
-_LISTED: Final = 16
+_LISTED: Final = 24
 
 
 class WrongValueError(ValueError):
@@ -72,7 +72,8 @@ def nearest(word: str, choices: Iterable[str]) -> str | None:
 
 def meant(word: str, choices: Iterable[str]) -> str:
     """Give the hint that follows a wrong word: the nearest right one, else all of them."""
-    names = list(choices)
+    # Members of an enumeration are shown as they are written.
+    names = [str(choice) for choice in choices]
     near = nearest(word, names)
     if near is not None:
         return f" (did you mean {near!r}?)"

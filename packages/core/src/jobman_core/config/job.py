@@ -23,6 +23,7 @@ from jobman_core.errors import ConfigError, Fault
 from jobman_core.interfaces.backend import Problem
 from jobman_core.interfaces.store import JobDraft
 from jobman_core.models.job import JobSpec
+from jobman_core.models.notice import NotifyRule
 from jobman_core.models.task import Code
 
 #: Stands in for the suffix while a file is checked; as long as any that will come.
@@ -50,6 +51,8 @@ class JobFile:
     queue: str | None
     #: What the store makes the suffix from; None: from the id.
     worker_num: str | None
+    #: Who is told of it; None: the file does not say.
+    notify: NotifyRule | None
     #: What the user should know, a line each; nothing is wrong.
     notes: tuple[str, ...]
     _source: Source = attrs.field(repr=False)
@@ -67,6 +70,8 @@ class JobFile:
             session=self.session,
             queue=self.queue,
             worker_num=self.worker_num,
+            # Whoever tells people cannot read what each of them has set for themselves.
+            notify=self.notify or self._around.settings.own_notify,
         )
 
     @property
@@ -197,6 +202,7 @@ def _job_file(
         session=result.session,
         queue=result.queue,
         worker_num=result.worker_num,
+        notify=result.notify,
         notes=result.notes,
         source=source,
         around=around,

@@ -1,11 +1,11 @@
 """The ``tpu`` section: the places to get a slice from, checked by their cloud."""
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
 
+from jobman_core.config import values
 from jobman_core.config.nodes import Map, Scalar, is_null
 from jobman_core.config.reading import Reading
 from jobman_core.config.sections import TpuOptions, TpuSection, to_plain
@@ -17,7 +17,6 @@ from jobman_core.models.slice import SliceRequest
 
 #: The cloud of a file, and of settings, that name none.
 DEFAULT_CLOUD: Final = "gcp"
-_ZONE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _CORE_KEYS: Final = frozenset(a.name for a in attrs.fields(TpuSection))
 
 
@@ -109,7 +108,7 @@ def _zones(reading: Reading, shape: TpuSection, cloud: type[Cloud] | None) -> li
     named += [(("tpu", "zones", index), zone) for index, zone in enumerate(shape.zones)]  # type: ignore[misc]
     zones: list[str] = []
     for path, zone in named:
-        if not _ZONE.fullmatch(zone):
+        if not values.is_zone(zone):
             faults.add(path, f"{zone!r} is no zone: write one like us-central1-b")
         elif zone not in zones:
             zones.append(zone)

@@ -14,10 +14,13 @@ import attrs
 
 from jobman_core.interfaces.backend import Count, Duration
 from jobman_core.models.job import Loop, OnEnd
+from jobman_core.models.notice import Audience, NoticeKind, NotifyRule
 from jobman_core.models.task import Workers
 
 #: One line of text that is not empty.
 Line = NewType("Line", str)
+#: The name of a zone.
+ZoneName = NewType("ZoneName", str)
 #: A shell script: only its ``${section.key}`` and ``${oc.env:…}`` are ours.
 Script = NewType("Script", str)
 #: A file on this machine, absolute once it was looked up.
@@ -46,6 +49,12 @@ Pattern = NewType("Pattern", str)
 Snapshot = NewType("Snapshot", str)
 #: A time zone of the IANA data base.
 TimeZone = NewType("TimeZone", str)
+#: Money, none or more.
+Amount = NewType("Amount", float)
+#: A day, like ``2026-12-01``.
+Day = NewType("Day", str)
+#: What money is counted in, like ``USD``.
+Currency = NewType("Currency", str)
 #: ``KEY: value`` or a list of ``KEY=VALUE``.
 Pairs = NewType("Pairs", dict[str, str])
 
@@ -65,6 +74,29 @@ Prefixes = NewType("Prefixes", tuple[PrefixSection, ...])
 
 
 @attrs.frozen
+class PlacePriceSection:
+    """``prices.FAMILY.zones.ZONE``, where it is no plain number."""
+
+    ondemand: Amount | None = None
+    spot: Amount | None = None
+
+
+#: What a chip-hour costs in a zone or region: an amount, or a map.
+PlacePrice = NewType("PlacePrice", object)
+
+
+@attrs.frozen
+class PriceSection(PlacePriceSection):
+    """``prices.FAMILY``, where it is no plain number."""
+
+    zones: dict[str, PlacePrice] | None = None
+
+
+#: What a chip-hour of a family costs: an amount, or a map.
+Price = NewType("Price", object)
+
+
+@attrs.frozen
 class QueueSection:
     """``job.queue``."""
 
@@ -73,6 +105,14 @@ class QueueSection:
     config: FilePath | None = None
     prefix: Prefixes | None = None
     idle_timeout: Duration | None = None
+
+
+@attrs.frozen
+class NotifySection:
+    """``notify`` where it is more than one word: in jobs, tasks files and settings."""
+
+    to: Audience = Audience.CHANNEL
+    of: tuple[NoticeKind, ...] = tuple(NoticeKind)
 
 
 @attrs.frozen
@@ -92,6 +132,7 @@ class JobSection:
     unreachable_timeout: Duration = Duration(600.0)
     queue: QueueSection | None = None
     prefix: Prefixes | None = None
+    notify: NotifyRule | None = None
 
 
 @attrs.frozen
@@ -117,6 +158,31 @@ class TpuOptions:
     tags: tuple[str, ...] | None = None
     metadata: dict[str, str] | None = None
     startup_script: Script | None = None
+
+
+@attrs.frozen
+class ReapPlaceSection:
+    """One entry of ``reap.places``."""
+
+    zone: ZoneName
+    project: Line | None = None
+    cloud: Line | None = None
+
+
+#: A list of such, or of plain names of zones.
+ReapPlaces = NewType("ReapPlaces", tuple[ReapPlaceSection, ...])
+
+
+@attrs.frozen
+class ReapSection:
+    """``reap`` of the lab's settings."""
+
+    places: ReapPlaces = ReapPlaces(())
+    grace: Duration | None = None
+    all: bool | None = None
+    keep: tuple[Line, ...] = ()
+    ignore: tuple[Line, ...] = ()
+    lost_homes: tuple[Line, ...] = ()
 
 
 @attrs.frozen

@@ -1,6 +1,6 @@
 """Settings: the lab's (``<home>/jobman.yaml``) and one's own, which beats it.
 
-What holds for everybody (``admins``, ``lease``, ``beat``) stands in the lab's alone.
+What holds for everybody (``admins``, ``lease``, ``beat``, ``reap``) stands in the lab's alone.
 
 This module imports neither ruamel nor cattrs nor plugins: what was read is kept as JSON under the
 content hash of both files, so that commands that only look pay for none of them.
@@ -20,19 +20,22 @@ import attrs
 
 from jobman_core.config.text import SMALL, read_bytes
 from jobman_core.home import Home
+from jobman_core.models.notice import NotifyRule
+from jobman_core.models.reap import ReapRules
 from jobman_core.models.settings import Settings
 
 if TYPE_CHECKING:
     from jobman_core.plugins import Plugins
 
 #: Part of the cache's key: rises when the shape of the settings changes.
-_VERSION: Final = 3
+_VERSION: Final = 4
+_RULES: Final = ("notify", "own_notify")
 
 
 def own_settings(environ: Mapping[str, str] | None = None) -> Path:
     """Give the place of one's own settings: below ``XDG_CONFIG_HOME``, else ``~/.config``."""
     base = (os.environ if environ is None else environ).get("XDG_CONFIG_HOME", "")
-    folder = Path(base) if base.startswith("/") else Path("~/.config").expanduser()
+    folder = Path(base if base.startswith("/") else os.path.expanduser("~/.config"))  # noqa: PTH111 - it raises
     return folder / "jobman" / "config.yaml"
 
 
@@ -103,7 +106,11 @@ def _recall(cache: Path, digest: str) -> Settings | None:
         if kept["digest"] != digest:
             return None
         values = kept["settings"]
-        return Settings(**{**values, "admins": tuple(values["admins"])})
+        as_they_were = {key: values[key] and NotifyRule.of_data(values[key]) for key in _RULES} | {
+            "admins": tuple(values["admins"]),
+            "reap": ReapRules(**values["reap"]),
+        }
+        return Settings(**{**values, **as_they_were})
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
 

@@ -1,6 +1,6 @@
 """The settings files: text to :class:`~jobman_core.config.settings.Settings`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -8,20 +8,31 @@ import attrs
 
 from jobman_core.config.faults import Faults
 from jobman_core.config.nodes import Map, Node, is_null, locate
-from jobman_core.config.sections import Line, TimeZone, to_plain
+from jobman_core.config.places import DEFAULT_CLOUD
+from jobman_core.config.sections import (
+    Currency,
+    Day,
+    Line,
+    Price,
+    ReapSection,
+    TimeZone,
+    to_plain,
+)
 from jobman_core.config.source import Source, parse_source
 from jobman_core.config.structure import structure
 from jobman_core.config.text import decode
 from jobman_core.errors import ConfigError, Fault
 from jobman_core.interfaces.backend import Backend, Duration
+from jobman_core.models.notice import NotifyRule
+from jobman_core.models.reap import ReapRules
 from jobman_core.models.settings import Settings
 from jobman_core.plugins import Plugins
 
 #: Sections that hold one section a backend.
 _BACKENDS: Final = ("clouds", "sessions", "environments", "storages", "stores", "notifiers")
-#: What holds for everybody, and nobody may say for oneself: who may act on whose jobs, and when a
-#: controller counts as lost.
-_SHARED: Final = ("admins", "lease", "beat")
+#: What holds for everybody, and nobody may say for oneself: who may act on whose jobs, when a
+#: controller counts as lost, and what is deleted.
+_SHARED: Final = ("admins", "lease", "beat", "reap")
 _Sections = dict[str, dict[str, Any]]
 
 
@@ -34,11 +45,16 @@ class _Shape:
     project: Line | None = None
     admins: tuple[Line, ...] = ()
     time_zone: TimeZone | None = None
-    prices: dict[str, float] | None = None
-    notify: dict[str, Any] | None = None
-    notices: dict[str, Any] | None = None
+    prices: dict[str, Price] | None = None
+    prices_of: Day | None = None
+    currency: Currency | None = None
+    notify: NotifyRule | None = None
+    #: Another name of it.
+    notices: NotifyRule | None = None
+    stuck_after: Duration | None = None
     lease: Duration | None = None
     beat: Duration | None = None
+    reap: ReapSection | None = None
     clouds: _Sections | None = None
     sessions: _Sections | None = None
     environments: _Sections | None = None
@@ -100,6 +116,10 @@ def _read(
     assert isinstance(plain, dict)  # noqa: S101 - for the type checker: an attrs class gives one
     if not plain["admins"]:
         del plain["admins"]
+    rules = [plain.pop(key) for key in ("notify", "notices") if key in plain]
+    if rules:
+        # What one says for oneself does not beat what the lab says: it goes with one's own jobs.
+        plain["notify" if path == lab else "own_notify"] = NotifyRule.of_data(rules[0])
     for kinds, sections in backends.items():
         plain[kinds].update(sections)
     return source, plain
@@ -164,7 +184,13 @@ def _overlay(below: dict[str, Any], above: dict[str, Any]) -> None:
 
 def _settings(merged: dict[str, Any]) -> Settings:
     values = {key: value for key, value in merged.items() if key not in _BACKENDS}
-    notify = values.pop("notify", {})
-    values["notices"] = {**notify, **values.get("notices", {})}
+    if "reap" in values:
+        values["reap"] = _rules(**values["reap"])
     values["backends"] = {kind: merged[kind] for kind in _BACKENDS if kind in merged}
     return Settings(**{**values, "admins": tuple(values.get("admins", ()))})
+
+
+def _rules(places: Sequence[Mapping[str, str]], **rest: Any) -> ReapRules:  # noqa: ANN401 - fields
+    """Give the rules of reaping, with what a place is where it does not say so."""
+    triples = [(p.get("cloud", DEFAULT_CLOUD), p.get("project", ""), p["zone"]) for p in places]
+    return ReapRules(places=triples, **rest)

@@ -4,8 +4,10 @@ import enum
 import functools
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import time
 from pathlib import Path
 from typing import Any, Final, TypeVar
+from zoneinfo import ZoneInfo
 
 import attrs
 import cattrs
@@ -23,6 +25,7 @@ from jobman_core.config.faults import Faults, WrongValueError
 from jobman_core.config.nodes import Map, Node, Path_, Scalar, Seq, is_null, to_data, what
 from jobman_core.interfaces.backend import Count, Duration
 from jobman_core.models.job import Loop
+from jobman_core.models.notice import Audience, NotifyRule
 from jobman_core.models.task import Workers
 
 _T = TypeVar("_T")
@@ -131,9 +134,39 @@ def _prefixes(node: object) -> tuple[sections.PrefixSection, ...]:
     return tuple(values.each(enumerate(node), read))
 
 
-def _text_or_enum(node: object, cls: type) -> object:
-    # A StrEnum is a str to cattrs' dispatch as well.
-    return _enum(node, cls) if issubclass(cls, enum.Enum) else values.text(node)
+def _notify(node: object) -> NotifyRule:
+    if isinstance(node, Scalar):
+        return NotifyRule(Audience(values.choice(node, list(Audience))))
+    if not isinstance(node, Map):
+        raise WrongValueError(f"it must be channel, owner, nobody or {{to, of}}, not {what(node)}")
+    section = _converter().structure(node, sections.NotifySection)
+    return NotifyRule(section.to, section.of)
+
+
+def _reap_places(node: object) -> tuple[sections.ReapPlaceSection, ...]:
+    if not isinstance(node, Seq):
+        raise WrongValueError(f"it must be a list of zones, not {what(node)}")
+
+    def read(item: object) -> sections.ReapPlaceSection:
+        if isinstance(item, Scalar):
+            return sections.ReapPlaceSection(sections.ZoneName(values.zone(item)))
+        return _converter().structure(item, sections.ReapPlaceSection)
+
+    return tuple(values.each(enumerate(node), read))
+
+
+def _text(node: object, cls: Any) -> object:  # noqa: ANN401 - a class, with or without `parse`
+    # What is text besides something else is a str to cattrs' dispatch as well.
+    if issubclass(cls, enum.Enum):
+        return _enum(node, cls)
+    return cls.parse(values.line(node)) if hasattr(cls, "parse") else values.text(node)
+
+
+def _price(section: type) -> _Reader:
+    """Read an amount, or a section of amounts."""
+    return lambda node: (
+        _converter().structure(node, section) if isinstance(node, Map) else values.amount(node)
+    )
 
 
 def _enum(node: object, cls: type[enum.Enum]) -> enum.Enum:
@@ -180,10 +213,12 @@ def _is_mapping(hint: _Hint) -> bool:
 def _mapping(node: object, hint: _Hint) -> object:
     if not isinstance(node, Map):
         raise WrongValueError(f"it must be a map, not {what(node)}")
-    item: Any = (*typing.get_args(hint)[1:], Any)[0]
+    key, item = typing.get_args(hint) or (str, Any)
+    read_key = functools.partial(_text, cls=key)
     # An empty value is empty text where there can only be text.
     read = values.value if item is str else functools.partial(_converter().structure, cl=item)
-    return dict(zip(node, values.each(node.items(), read), strict=True))
+    pairs = ((name, (Scalar(name), child)) for name, child in node.items())
+    return dict(values.each(pairs, lambda pair: (read_key(pair[0]), read(pair[1]))))
 
 
 def _class_of(converter: cattrs.Converter, cls: type) -> Callable[[Any, Any], Any]:
@@ -212,6 +247,7 @@ _READERS: Final[Mapping[Any, _Reader]] = {
     float: values.fraction,
     Path: lambda node: Path(values.line(node)),
     sections.Line: values.line,
+    sections.ZoneName: values.zone,
     sections.Script: values.script,
     sections.FilePath: values.line,
     sections.AcceleratorName: values.accelerator,
@@ -219,6 +255,13 @@ _READERS: Final[Mapping[Any, _Reader]] = {
     sections.Suffix: values.suffix,
     Count: lambda node: values.whole_number(node, least=0),
     sections.TimeZone: values.time_zone,
+    ZoneInfo: lambda node: ZoneInfo(values.time_zone(node)),
+    time: values.time_of_day,
+    sections.Amount: values.amount,
+    sections.Price: _price(sections.PriceSection),
+    sections.PlacePrice: _price(sections.PlacePriceSection),
+    sections.Day: values.day,
+    sections.Currency: values.currency,
     sections.Positive: lambda node: values.whole_number(node, least=1),
     sections.TaskId: values.task_id,
     sections.TaskIds: values.task_ids,
@@ -230,7 +273,9 @@ _READERS: Final[Mapping[Any, _Reader]] = {
     sections.Environment: values.environment,
     sections.Pairs: values.pairs,
     sections.Prefixes: _prefixes,
+    sections.ReapPlaces: _reap_places,
     Workers: values.workers,
+    NotifyRule: _notify,
     Loop: values.loop,
 }
 
@@ -253,7 +298,7 @@ def _converter() -> cattrs.Converter:
     for hint, read in _READERS.items():
         converter.register_structure_hook(hint, _two(read))
     converter.register_structure_hook(enum.Enum, _enum)
-    converter.register_structure_hook(str, _text_or_enum)
+    converter.register_structure_hook(str, _text)
     return converter
 
 

@@ -22,9 +22,10 @@ from jobman_core.config.text import LARGE, decode, read_bytes
 from jobman_core.config.values import work_folder
 from jobman_core.models.accelerator import Accelerator
 from jobman_core.models.job import JobSpec
+from jobman_core.models.notice import NotifyRule
 from jobman_core.models.task import Code, QueueDefinition, Repo, TaskSpec
 
-_KEYS: Final = ("repos", "defaults", "accelerators")
+_KEYS: Final = ("repos", "defaults", "accelerators", "notify")
 _TASKS: Final = "tasks"
 _GROUP_KEYS: Final = frozenset((*(a.name for a in attrs.fields(TaskDefaults)), _TASKS))
 _MAIN: Final = "main"
@@ -65,7 +66,7 @@ def parse_tasks(content: bytes | str, path: Path, home: Path | None = None) -> Q
     reader = _Reader(source, home)
     tasks = reader.read()
     reader.faults.check()
-    return QueueDefinition(tuple(tasks), hashlib.sha256(data).hexdigest())
+    return QueueDefinition(tuple(tasks), hashlib.sha256(data).hexdigest(), reader.notify)
 
 
 def queue_notes(spec: JobSpec, definition: QueueDefinition) -> tuple[str, ...]:
@@ -109,6 +110,8 @@ class _Reader:
         self.faults = Faults(source.path, source.root, source.faults)
         self.repos: Mapping[str, RepoSection | None] = {}
         self.found: dict[str, _Found] = {}
+        #: Who is told of the tasks.
+        self.notify: NotifyRule | None = None
 
     def read(self) -> list[TaskSpec]:
         """Read all of the file; the result counts only if there are no faults."""
@@ -119,6 +122,8 @@ class _Reader:
             elif key not in _KEYS:
                 self.faults.unknown((key,), _KEYS, place=self.root.at.get(key))
         self.repos = self._repos()
+        if _given(self.root, "notify"):
+            self.notify = structure(self.root["notify"], NotifyRule, ("notify",), self.faults)
         defaults = self._settings(
             self._map(("defaults",), self.root.get("defaults")), ("defaults",)
         )

@@ -4,6 +4,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from datetime import date, time
 from typing import Any, Final, TypeVar
 
 from cattrs.errors import IterableValidationError, IterableValidationNote
@@ -28,7 +29,11 @@ from jobman_core.models.task import Workers
 _T = TypeVar("_T")
 
 _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_ZONE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+#: No moment so much later than another is beyond the calendar.
+_LONGEST_DURATION: Final = 100 * 365.25 * 86400
 _DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([smhd]?)")
+_TIME: Final = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _USER: Final = re.compile(r"[a-z_][a-z0-9_-]*")
 _SUFFIX: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,30}")
@@ -66,6 +71,19 @@ def line(node: object) -> str:
     return value
 
 
+def zone(node: object) -> str:
+    """Read the name of a zone."""
+    value = line(node)
+    if not is_zone(value):
+        raise WrongValueError(f"{short(value)!r} is no zone: write one like us-central1-b")
+    return value
+
+
+def is_zone(value: str) -> bool:
+    """Tell whether a text can name a zone."""
+    return _ZONE.fullmatch(value) is not None
+
+
 def script(node: object) -> str:
     """Read a shell script that is not empty."""
     value = text(node)
@@ -92,6 +110,31 @@ def fraction(node: object) -> float:
     return number
 
 
+def amount(node: object) -> float:
+    """Read an amount of money."""
+    number = fraction(node)
+    if number < 0:
+        raise WrongValueError(f"a price is 0 or more, not {what(node)}")
+    return number
+
+
+def day(node: object) -> str:
+    """Read a day, like ``2026-12-01``."""
+    value = line(node)
+    try:
+        return date.fromisoformat(value).isoformat()
+    except ValueError as error:
+        raise WrongValueError(f"{short(value)!r} is no day: write one like 2026-12-01") from error
+
+
+def currency(node: object) -> str:
+    """Read what money is counted in: a code of ISO 4217, like ``EUR``."""
+    value = line(node)
+    if not re.fullmatch("[A-Z]{3}", value):
+        raise WrongValueError(f"{short(value)!r} is no currency: write its code, like EUR")
+    return value
+
+
 def boolean(node: object) -> bool:
     """Read a boolean; ``yes``, ``no``, ``on`` and ``off`` are some, as in YAML 1.1."""
     value = as_bool(node) if isinstance(node, Scalar) else None
@@ -112,6 +155,8 @@ def seconds(value: str) -> float:
         raise WrongValueError(
             f"{short(value)!r} is no duration: write seconds, or something like 90s, 10m, 2h, 1d"
         )
+    if number > _LONGEST_DURATION:
+        raise WrongValueError(f"{short(value)!r} is longer than 100 years: write less")
     return number
 
 
@@ -200,6 +245,15 @@ def time_zone(node: object) -> str:
         raise WrongValueError(
             f"no time zone is called {short(value)!r}: write one like Europe/Paris"
         ) from error
+
+
+def time_of_day(node: object) -> time:
+    """Read a time of day, like ``09:00``."""
+    value = line(node)
+    found = _TIME.fullmatch(value)
+    if not found:
+        raise WrongValueError(f"{short(value)!r} is no time of day: write one like 09:00")
+    return time(int(found[1]), int(found[2]))
 
 
 def git_name(node: object) -> str:

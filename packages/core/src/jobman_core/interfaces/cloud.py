@@ -2,23 +2,58 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import attrs
 
-from jobman_core.errors import InvalidInputError
+from jobman_core.errors import HeldError, InvalidInputError
 from jobman_core.interfaces.backend import Backend, Problem
 from jobman_core.interfaces.host import Host, Runner
-from jobman_core.models.slice import Observation, Present, Slice, SliceIdentity, SliceRequest
+from jobman_core.models.slice import (
+    Observation,
+    Present,
+    Slice,
+    SliceIdentity,
+    SlicePhase,
+    SliceRequest,
+)
+
+#: What is going is left to go: nothing is forced on it.
+_ON_ITS_WAY_OUT: Final = (SlicePhase.LOSING, SlicePhase.DELETING)
 
 
 @attrs.frozen
 class Listed:
-    """One slice that a cloud lists."""
+    """One slice that a cloud lists, whoever made it: its labels say."""
 
     name: str
     zone: str
     observation: Present
+    #: Tells it from what has had its name before, or will have; empty: its cloud has no such word.
+    uid: str = ""
+    #: The type, as its cloud calls it; empty where the cloud does not say.
+    accelerator: str = ""
+    #: ``spot``, ``preemptible``, ``reserved`` or ``ondemand``; empty where the cloud does not say.
+    pricing: str = ""
+
+    def check_still(self, now: "Listed") -> bool:
+        """Tell whether it is still to be ended, by a newer look at what has its name.
+
+        False: it is on its way out, and left to go.
+
+        Raises:
+            HeldError: it is another one by now, or better off than when it was listed.
+        """
+        was, is_ = self.observation, now.observation
+        if (now.uid, dict(is_.labels)) != (self.uid, dict(was.labels)):
+            msg = f"{self.name} in {self.zone} is another one by now: it is left alone"
+            raise HeldError(msg)
+        if is_.phase in _ON_ITS_WAY_OUT:
+            return False
+        if is_.phase not in (was.phase, SlicePhase.LOST):
+            msg = f"{self.name} in {self.zone} was {was.state} and is {is_.state}: it is left alone"
+            raise HeldError(msg)
+        return True
 
 
 class Cloud(Backend):
@@ -111,6 +146,29 @@ class Cloud(Backend):
         Raises:
             CloudError: there is no list now; nothing follows from that.
         """
+
+    async def discard(self, listed: Listed, project: str = "") -> None:
+        """Ask for the end of what was listed, if it is still that and no better off.
+
+        It is looked at afresh just before: what came back to life, or is another one by the same
+        name, is left alone. What is gone, or on its way out, is no error.
+
+        Args:
+            listed: as :meth:`list_slices` gave it: ours or others', dead or not.
+            project: the account that it was listed for.
+
+        Raises:
+            HeldError: it is not what was listed any more, or nobody says whose it is.
+            CloudError: the cloud did not do it.
+        """
+        now = {each.name: each for each in await self.list_slices(listed.zone, project)}
+        if listed.name in now and listed.check_still(now[listed.name]):
+            labels = listed.observation.labels
+            identity = SliceIdentity.from_labels(listed.name, listed.zone, labels, project)
+            if identity is None:
+                msg = f"{listed.name} in {listed.zone} was not made by jobman: delete it by hand"
+                raise HeldError(msg)
+            await self.delete(identity)
 
     def hosts(self, slice_: Slice) -> Sequence[Host] | None:
         """Give the way to each host of a slice that is ready, by index.

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 import attrs
 
@@ -11,11 +12,13 @@ from jobman_core.models.attempt import Attempt
 from jobman_core.models.event import Event
 from jobman_core.models.job import Desired, Ending, Job, Step
 from jobman_core.models.lease import Controller, Lease
+from jobman_core.models.notice import NotifyRule
 from jobman_core.models.outcome import Outcome
 from jobman_core.models.place import Stockout, Where
 from jobman_core.models.queue import Claim, Demand, Queue
 from jobman_core.models.slice import Offer, Slice
 from jobman_core.models.task import Counters, QueueDefinition, Task
+from jobman_core.models.usage import Used
 from jobman_core.models.zone import Zone, ZoneLook
 
 
@@ -32,6 +35,8 @@ class JobDraft:
     queue: str | None
     #: ``auto`` asks for the smallest free number for this base name; None makes the id the suffix.
     worker_num: str | None
+    #: Who is told of it; None: as the home's settings say.
+    notify: NotifyRule | None = None
 
 
 @attrs.frozen
@@ -259,6 +264,10 @@ class Store(Backend):
     # -- places and zones ------------------------------------------------------------------
 
     @abstractmethod
+    async def zones(self) -> Sequence[Zone]:
+        """Give all zones in which this home has ever asked for a slice."""
+
+    @abstractmethod
     async def set_stockout(self, where: Where, stockout: Stockout | None) -> None:
         """Write down that there was no capacity somewhere; None: there is some. Not synced."""
 
@@ -439,6 +448,40 @@ class Store(Backend):
     @abstractmethod
     async def history(self, queue: str) -> Mapping[str, Sequence[PastRun]]:
         """Give the ended runs of all tasks of a queue, oldest first, those of removed ones too."""
+
+    # -- reports ---------------------------------------------------------------------------
+
+    @abstractmethod
+    async def used(self, since: datetime, until: datetime) -> Used:
+        """Give what is known of a span of time, for reports, in one look.
+
+        Slices and attempts that a v3 state file told of are not part of it: nobody knows what
+        they ran on.
+
+        Args:
+            since: the first moment.
+            until: the first that is not part of it.
+        """
+
+    # -- memory ----------------------------------------------------------------------------
+
+    @abstractmethod
+    async def remember(self, who: str, facts: Mapping[str, Any]) -> None:
+        """Write down facts that somebody needs between runs, all or none (synced).
+
+        Args:
+            who: whose they are: ``slack``, ``reap``.
+            facts: JSON values by key; None forgets one.
+        """
+
+    @abstractmethod
+    async def recall(self, who: str, *, prefix: str = "") -> Mapping[str, Any]:
+        """Give what somebody wrote down, in the order of the keys.
+
+        Args:
+            who: whose facts.
+            prefix: what their keys begin with.
+        """
 
     # -- events ----------------------------------------------------------------------------
 

@@ -26,6 +26,11 @@ _MANY_HOSTS_FROM: Final = 16
 _LONGEST: Final = 60
 
 
+def family_of(name: str) -> str:
+    """Give a family's own name: ``v5e`` is another name of ``v5litepod``."""
+    return _ALIASES.get(name, name)
+
+
 @attrs.frozen
 class Accelerator:
     """A TPU type, like ``v6e-64``."""
@@ -42,7 +47,7 @@ class Accelerator:
             ValueError: no such type; the message says which there are.
         """
         match = re.fullmatch(r"([a-z0-9]+)-([1-9][0-9]{0,4})", text)
-        family = _ALIASES.get(match[1], match[1]) if match else ""
+        family = family_of(match[1]) if match else ""
         if match is None or family not in FAMILIES:
             known = ", ".join(f"{name}-N" for name in [*FAMILIES, *_ALIASES])
             shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

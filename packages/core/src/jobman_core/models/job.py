@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from jobman_core.models.notice import NotifyRule
 from jobman_core.models.slice import SliceRequest
 from jobman_core.models.task import Code, Workers
 
@@ -167,5 +168,7 @@ class Job:
     recoveries: int = 0
     #: The task that ``requeue`` wants this worker to leave to others.
     avoid_task: str | None = None
+    #: Who is told of it; None: as the home's settings say.
+    notify: NotifyRule | None = None
     #: The worker number or word that the suffix came from; None where it is the id.
     worker_num: str | None = None

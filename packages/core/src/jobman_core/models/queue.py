@@ -3,6 +3,7 @@
 import attrs
 
 from jobman_core.models.attempt import Attempt
+from jobman_core.models.notice import NotifyRule
 from jobman_core.models.task import Task
 
 
@@ -20,6 +21,8 @@ class Queue:
     problem: str = ""
     #: Rises with every change of a task; tells how old the state file is.
     changes: int = 0
+    #: Who is told of its tasks; None: as their jobs say.
+    notify: NotifyRule | None = None
 
 
 @attrs.frozen

@@ -65,6 +65,17 @@ class SliceIdentity:
             "jobman-generation": str(self.generation),
         }
 
+    @classmethod
+    def from_labels(
+        cls, name: str, zone: str, labels: Mapping[str, str], project: str = ""
+    ) -> "SliceIdentity | None":
+        """Read off a slice what was written on it; None: not by jobman, or not all of it."""
+        home, owner = labels.get("jobman-home"), labels.get("jobman-owner")
+        job, generation = labels.get("jobman-job"), labels.get("jobman-generation", "")
+        if home is None or owner is None or job is None or not generation.isdecimal():
+            return None
+        return cls(name, zone, home, owner, job, int(generation), project)
+
 
 class SlicePhase(StrEnum):
     """What a slice's state means to a job, whatever its cloud calls the state."""

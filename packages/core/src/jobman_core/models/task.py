@@ -6,6 +6,8 @@ from typing import Literal
 
 import attrs
 
+from jobman_core.models.notice import NotifyRule
+
 
 @attrs.frozen
 class Workers:
@@ -79,6 +81,8 @@ class QueueDefinition:
     tasks: tuple[TaskSpec, ...]
     #: Of the file's bytes (SHA-256, hex).
     content_hash: str
+    #: Who is told of its tasks; None: as their jobs say.
+    notify: NotifyRule | None = None
 
 
 class TaskStatus(StrEnum):

@@ -18,6 +18,7 @@ from jobman_core.interfaces.store import JobRecord, Store
 from jobman_core.models.attempt import Attempt, AttemptRef
 from jobman_core.models.job import Job, JobSpec
 from jobman_core.models.lease import Lease
+from jobman_core.models.settings import Settings
 from jobman_core.models.slice import HostInfo, Observation, Slice, Unknown
 from jobman_core.plugins import Plugins
 from jobman_core.queue.service import QueueService
@@ -62,6 +63,8 @@ class JobContext:
     links: Links = attrs.field(factory=Links)
     #: Hosts are prepared, and looked at, before work; else they are taken as they are.
     set_up: bool = True
+    #: Seconds without a slice after which people are told that the job is stuck.
+    stuck_after: float = Settings().stuck_after
     #: What checks found last that was not mended, by generation and host: it is told once.
     troubles: dict[tuple[int, int], frozenset[str]] = attrs.field(factory=dict, init=False)
     _problems: Sequence[HostProblem] | None = attrs.field(default=None, init=False)

@@ -41,7 +41,9 @@ def news_of(slice_: Slice, seen: Observation, now: datetime) -> tuple[Slice, Not
                 return None
             news = attrs.evolve(slice_, phase=SlicePhase.LOST, state=GONE, lost_at=now)
             name = slice_.identity.name
-            return news, Note("slice.vanished", f"slice {name} is not there any more")
+            return news, Note(
+                _loss(slice_, "slice.vanished"), f"slice {name} is not there any more"
+            )
         case Present():
             news, note = _present(slice_, seen, now)
             return None if news == slice_ else (news, note)
@@ -65,8 +67,15 @@ def _present(slice_: Slice, seen: Present, now: datetime) -> tuple[Slice, Note]:
     if seen.phase in _LOST and slice_.lost_at is None:
         news = attrs.evolve(news, lost_at=now)
         kind = "slice.preempted" if seen.phase is not SlicePhase.DELETING else "slice.vanished"
-        return news, Note(kind, f"slice {name} is lost: {seen.state}")
+        return news, Note(_loss(slice_, kind), f"slice {name} is lost: {seen.state}")
     return news, Note("slice.state", f"slice {name} is {seen.state}")
+
+
+def _loss(slice_: Slice, kind: str) -> str:
+    """Give the kind of a loss; what was given back, or never used, is none that people mind."""
+    if slice_.withdrawn:
+        return "slice.state"
+    return kind if slice_.ready_at is not None else "slice.lost_early"
 
 
 def _change(before: Slice, now: Slice) -> Note:

@@ -52,6 +52,7 @@ async def until_heard(
             since = now if since is None else since
             if watch.silence(since) >= ctx.spec.unreachable_timeout:
                 raise SilentTooLongError(str(error)) from error
+            await watch.tell_of_silence(since, str(error))
             ctx.journal.retrying(f"{error}; looks at the slice, and tries again")
             await tell(str(error))
             watch.look_now()
@@ -76,12 +77,16 @@ class Silence:
         self._watch = watch
         #: By host: seconds of the monotonic clock, and what is wrong.
         self._hosts: dict[int, tuple[float, str]] = {}
+        #: Since when there is any.
+        self._since = 0.0
         self._begun = asyncio.Event()
         self._told = ""
 
     async def begins(self, host: int, why: str) -> None:
         """Take in that a host does not answer."""
         self._watch.look_now()
+        if not self._hosts:
+            self._since = self._ctx.clock.monotonic()
         if host not in self._hosts:
             told = f"host {host} does not answer: {why}"
             named = why if why.startswith(f"host {host} ") else told
@@ -106,6 +111,7 @@ class Silence:
                 if self._watch.silence(since) >= allowed:
                     why = f"host {host} was silent for {allowed:g} s"
                     return interrupted(Cause.UNREACHABLE, why)
+                await self._watch.tell_of_silence(self._since, self._in_words())
                 if clock.monotonic() - since < HURRY_FOR:
                     self._watch.look_now()
                 await clock.sleep(min(_LOOK_EVERY, allowed))
@@ -120,8 +126,11 @@ class Silence:
             await self._ctx.store.set_step(self._ctx.lease, Step.EXECUTE, why)
 
     async def _tell_of_hosts(self) -> None:
+        await self.tell(self._in_words())
+
+    def _in_words(self) -> str:
         if not self._hosts:
-            return await self.tell("")
+            return ""
         first, *others = sorted(self._hosts)
         also = f" (nor does host {', '.join(map(str, others))})" if others else ""
-        return await self.tell(f"{self._hosts[first][1]}{also}")
+        return f"{self._hosts[first][1]}{also}"

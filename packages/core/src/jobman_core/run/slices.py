@@ -21,6 +21,7 @@ from jobman_core.run.context import JobContext
 from jobman_core.run.let_go import let_go
 from jobman_core.run.news import news_of, refusal_of
 from jobman_core.run.requests import REFUSED, Pause, Requests, say
+from jobman_core.run.stuck import Wait
 
 #: Seconds between two looks at a slice that is on its way in or out.
 LOOK_EVERY: Final = 0.5
@@ -52,7 +53,8 @@ class Slices:
         """
         self._ctx = ctx
         self._pause = pause
-        self._requests = Requests(ctx, pause)
+        self._wait = Wait(ctx)
+        self._requests = Requests(ctx, self._wait_on)
         #: When the newest look at each generation began: seconds of the monotonic clock.
         self._looked: dict[int, float] = {}
 
@@ -63,6 +65,7 @@ class Slices:
             NoPlaceError: every candidate refused for good.
             LostError: the job's own slice, which was ready once, is lost.
         """
+        self._wait.begin()
         looks, current = 0, await self._current()
         while True:
             if current is not None and current.withdrawn:
@@ -102,7 +105,12 @@ class Slices:
             why = seen.why if isinstance(seen, Unknown) else current.detail
             await say(self._ctx, f"slice {current.identity.name} is {current.state}", why)
             looks += 1
-            await self._pause(_pace(looks))
+            await self._wait_on(_pace(looks))
+
+    async def _wait_on(self, seconds: float) -> None:
+        """Wait for a slice, and let people know if that takes long."""
+        await self._wait.tell()
+        await self._pause(seconds)
 
     def _asked(self, slice_: Slice) -> Slice:
         # What was listed before knows nothing of it.

@@ -194,7 +194,7 @@ class StepRun:
                 async for report in reports:
                     if report.state is HostState.SILENT:
                         silent_since = silent_since or ctx.clock.monotonic()
-                        self._bear(report, silent_since)
+                        await self._bear(report, silent_since)
                         if ctx.runner(self._watch.slice) is not runner:
                             break
                         continue
@@ -210,7 +210,7 @@ class StepRun:
                 return attrs.evolve(last, data=b"")
             await ctx.clock.sleep(_RETRY_EVERY)
 
-    def _bear(self, report: HostReport, since: float) -> None:
+    async def _bear(self, report: HostReport, since: float) -> None:
         """Take in that a host does not answer.
 
         Raises:
@@ -220,6 +220,7 @@ class StepRun:
         why = f"host {report.host} does not answer while {step.title} runs there: {report.detail}"
         ctx.journal.retrying(why)
         self._watch.look_now()
+        await self._watch.tell_of_silence(since, why)
         if self._watch.silence(since) >= ctx.spec.unreachable_timeout:
             raise SilentTooLongError(why)
 

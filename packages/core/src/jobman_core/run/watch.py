@@ -3,11 +3,17 @@
 import asyncio
 from typing import Final
 
+from jobman_core.errors import StoreError
+from jobman_core.interfaces.store import Note
 from jobman_core.models.slice import Observation, Slice, Unknown
 from jobman_core.run.context import JobContext
 from jobman_core.run.race import race
 from jobman_core.run.slices import Slices
 
+#: Seconds of silence under a slice that is there after which people are told, and the part of the
+#: time for which it may last.
+TELL_AFTER: Final = 120.0
+_TELL_PART: Final = 0.5
 #: Seconds between two looks that were asked for: many hosts may fall silent one after the other.
 HURRY_EVERY: Final = 1.0
 
@@ -24,6 +30,8 @@ class Watch:
         self._calm_until = 0.0
         #: When the first and the last of the newest looks began that showed the slice.
         self._in_sight: tuple[float, float] | None = None
+        #: When people were told of a silence: seconds of the monotonic clock.
+        self._told_at: float | None = None
         self.slice = slice_
         #: The newest look.
         self.seen: Observation = Unknown("not looked at yet")
@@ -45,6 +53,28 @@ class Watch:
             return 0.0
         first, last = self._in_sight
         return last - max(since, first)
+
+    async def tell_of_silence(self, since: float, why: str) -> None:
+        """Let people know, once each time, of hosts that are silent for long under a slice.
+
+        That of a host which began before they were told of another's is part of that.
+
+        Args:
+            since: when it began: seconds of the monotonic clock.
+            why: which host it is, in words.
+        """
+        after = min(TELL_AFTER, _TELL_PART * self._ctx.spec.unreachable_timeout)
+        told_at = self._told_at
+        if (told_at is not None and since <= told_at) or self.silence(since) < after:
+            return
+        self._told_at = self._ctx.clock.monotonic()
+        name, state = self.slice.identity.name, self.slice.state
+        note = Note("hosts.silent", f"silent for {after:g} s while slice {name} is {state}: {why}")
+        # Whether hosts are waited for does not depend on whether anybody can be told.
+        try:
+            await self._ctx.store.add_event(note, job=self._ctx.job.id)
+        except StoreError:
+            self._told_at = told_at
 
     async def lost(self) -> Slice:
         """Return once the slice is lost, or about to be."""

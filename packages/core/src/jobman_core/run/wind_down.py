@@ -47,7 +47,11 @@ async def wind_down(ctx: JobContext) -> None:
     # A job that is only over keeps its slice, unless that was withdrawn with its end.
     wanted_gone = desired is not Desired.RUNNING
     if wanted_gone and current is not None and current.held and current not in slices:
-        keep = desired is Desired.STOPPED and await _stays_ready(ctx, current)
+        keep = False
+        if desired is Desired.STOPPED and current.state != REFUSED:
+            # What is given back below is what was seen here: a loss stays on the books.
+            current, seen = await Slices(ctx, ctx.clock.sleep).look(current)
+            keep = current.phase is SlicePhase.READY and not isinstance(seen, Absent)
         if not keep:
             slices.append(current)
         elif preparing:
@@ -106,10 +110,3 @@ async def give_back(ctx: JobContext, slices: Iterable[Slice]) -> None:
     keeper = Slices(ctx, pause)
     for slice_ in slices:
         await keeper.give_back(slice_, pause)
-
-
-async def _stays_ready(ctx: JobContext, slice_: Slice) -> bool:
-    if slice_.state == REFUSED:
-        return False
-    seen, look = await Slices(ctx, ctx.clock.sleep).look(slice_)
-    return seen.phase is SlicePhase.READY and not isinstance(look, Absent)

@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from jobman_core.errors import CloudError, HeldError, PermanentCloudError, StockoutError
-from jobman_core.interfaces.cloud import Cloud
+from jobman_core.interfaces.cloud import Cloud, Listed
 from jobman_core.models.slice import (
     Absent,
     Present,
@@ -153,6 +153,51 @@ class CloudContract:
         (listed,) = await cloud.list_slices(self.zone)
         assert (listed.name, listed.zone) == (self.identity().name, self.zone)
         assert listed.observation == seen
+
+    async def test_what_is_listed_has_its_type_its_labels_and_an_id_of_its_own(
+        self, cloud: Cloud
+    ) -> None:
+        first = await self.listed(cloud)
+        assert first.accelerator == self.accelerator
+        assert dict(first.observation.labels) == self.identity().labels
+        await cloud.delete(self.identity())
+        await until_absent(cloud, self.identity())
+        again = await self.listed(cloud)
+        assert (again.name, again.uid != first.uid) == (first.name, True)
+
+    async def test_what_was_listed_is_discarded_alive_or_dead(self, cloud: Cloud) -> None:
+        await cloud.discard(await self.listed(cloud))
+        await until_absent(cloud, self.identity())
+        listed = await self.listed(cloud)
+        await cloud.preempt(self.identity())
+        await until_phase(cloud, self.identity(), SlicePhase.LOST)
+        # It was alive when it was listed, and is worse off.
+        await cloud.discard(listed)
+        await until_absent(cloud, self.identity())
+        await cloud.discard(listed)
+
+    async def test_what_was_listed_dead_and_lives_is_left_alone(self, cloud: Cloud) -> None:
+        listed = await self.listed(cloud)
+        lost = attrs.evolve(listed.observation, phase=SlicePhase.LOST, state="PREEMPTED")
+        with pytest.raises(HeldError, match="was PREEMPTED and is READY"):
+            await cloud.discard(attrs.evolve(listed, observation=lost))
+        await until_phase(cloud, self.identity(), SlicePhase.READY)
+
+    async def test_what_has_the_name_of_what_was_listed_is_left_alone(self, cloud: Cloud) -> None:
+        listed = await self.listed(cloud)
+        await cloud.delete(self.identity())
+        await until_absent(cloud, self.identity())
+        await self.listed(cloud)
+        with pytest.raises(HeldError, match="another one by now"):
+            await cloud.discard(listed)
+        await until_phase(cloud, self.identity(), SlicePhase.READY)
+
+    async def listed(self, cloud: Cloud) -> Listed:
+        """Give a slice that is ready, as it is listed."""
+        await cloud.create(self.identity(), self.request())
+        await until_phase(cloud, self.identity(), SlicePhase.READY)
+        (listed,) = await cloud.list_slices(self.zone)
+        return listed
 
     async def test_a_full_zone_is_a_stockout_and_leaves_nothing(self, cloud: Cloud) -> None:
         request = self.request(zone=self.tight)

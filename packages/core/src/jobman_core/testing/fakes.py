@@ -4,6 +4,7 @@ import asyncio
 import heapq
 import itertools
 import os
+import secrets
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -375,6 +376,8 @@ class FakeSlice:
     detail: str = ""
     #: What people reach its hosts by; None: some addresses.
     ips: Sequence[str] | None = None
+    #: No two slices have the same, whatever they are called.
+    uid: str = attrs.field(factory=lambda: secrets.token_hex(4))
 
 
 class FakeCloud(Cloud):
@@ -463,7 +466,14 @@ class FakeCloud(Cloud):
         if self.unlisted is not None:
             raise TransientCloudError(self.unlisted)
         return [
-            Listed(name, zone, self._present(found))
+            Listed(
+                name,
+                zone,
+                self._present(found),
+                found.uid,
+                found.request.accelerator,
+                found.request.pricing,
+            )
             for name, found in sorted(self.slices.items())
             if found.request.zone == zone and self._nothing_left(found) is None
         ]

@@ -136,7 +136,8 @@ class LocalCloud(Cloud):
             except TransientCloudError:
                 continue  # observe says of it that it is unknown
             if facts is not None and facts.zone == zone:
-                found.append(Listed(name, zone, self._present(facts)))
+                seen, uid = self._present(facts), str(facts.asked_at)
+                found.append(Listed(name, zone, seen, uid, facts.accelerator, "ondemand"))
         return found
 
     def hosts(self, slice_: Slice) -> Sequence[Host]:

@@ -22,7 +22,7 @@ from jobman_core.builtin.sqlite.standing import put_counters
 from jobman_core.errors import HeldError, InvalidInputError, NotFoundError, StaleLeaseError
 from jobman_core.interfaces.store import Note
 from jobman_core.models.attempt import Attempt
-from jobman_core.models.job import Ending
+from jobman_core.models.job import Ending, EndingKind
 from jobman_core.models.lease import Lease
 from jobman_core.models.outcome import Cause, Outcome, OutcomeKind
 from jobman_core.models.queue import Claim
@@ -137,10 +137,15 @@ def end(
     if row["task"] is None:
         text = f"{_what(row)} {_how(outcome)} on job {lease.job}{_why(outcome)}"
         _tell(tx, fresh.at, f"attempt.{outcome.kind.value}", text, row)
-        if outcome.kind is OutcomeKind.FAILED:
+        failed = outcome.kind is OutcomeKind.FAILED
+        if failed:
             tx.run(sql.COUNT_RESTART, number)
+        given_up = failed and ending is not None and ending.kind is EndingKind.FAILED
+        final = given_up or outcome.kind is OutcomeKind.SUCCEEDED
     else:
-        _release(tx, row, outcome, fresh)
+        final = _release(tx, row, outcome, fresh)
+    if final:
+        tx.run(sql.SET_FINAL, token)
     if ending is not None:
         set_ending(tx, lease, ending, fresh.at, give_back=give_back)
 
@@ -162,12 +167,13 @@ def of(tx: Tx, job: str | None, queue: str | None, task: str | None) -> Sequence
     return [attempt_of(row) for row in tx.all(sql.ATTEMPTS_OF_TASK, queue, task)]
 
 
-def _release(tx: Tx, attempt: Row, outcome: Outcome, fresh: Fresh) -> None:
-    """Count an attempt of a task that ended."""
+def _release(tx: Tx, attempt: Row, outcome: Outcome, fresh: Fresh) -> bool:
+    """Count an attempt of a task that ended, and tell whether the task is over with that."""
     queue = tasks.find_queue(tx, attempt["queue_path"])
     row = _row(tx, attempt["task"])
     wiped = Cause.RESET in (outcome.cause, attempt["end_cause"])
-    counters = policy.after(counters_of(row), outcome, row["max_retries"], reset_asked=wiped)
+    before = counters_of(row)
+    counters = policy.after(before, outcome, row["max_retries"], reset_asked=wiped)
     failed = outcome.kind is OutcomeKind.FAILED
     failure = _detail(outcome) if failed else None
     text = f"{_what(attempt)} {_how(outcome)} on job {job_id(attempt['job'])}{_why(outcome)}"
@@ -176,6 +182,11 @@ def _release(tx: Tx, attempt: Row, outcome: Outcome, fresh: Fresh) -> None:
         next_ = "for good" if counters.failed else "will be tried again"
         text += f" (failed {counters.fail_count} of {allowed} attempts, {next_})"
     _tell(tx, fresh.at, f"task.{outcome.kind.value}", text, attempt)
+    if counters.failed and not row["failed"]:
+        allowed = policy.attempts_allowed(row["max_retries"])
+        tries = f"{counters.fail_count} of {allowed} attempts"
+        text = f"task {attempt['task_name']} failed for good{_why(outcome)} ({tries})"
+        _tell(tx, fresh.at, "task.given_up", text, attempt)
     put_counters(
         tx,
         queue,
@@ -185,6 +196,7 @@ def _release(tx: Tx, attempt: Row, outcome: Outcome, fresh: Fresh) -> None:
         failure="" if wiped else failure,
         run_id=fresh.new_id() if wiped else None,
     )
+    return (counters.done and not before.done) or (counters.failed and not before.failed)
 
 
 def _pick(tx: Tx, queue: Row, offer: Offer, avoid: str | None) -> Row | None:

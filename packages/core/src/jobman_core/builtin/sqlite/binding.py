@@ -57,10 +57,10 @@ class Binding:
         Raises:
             HeldError: it belongs to another machine.
         """
-        del tx  # That others wait for their turn meanwhile is all that is asked of it.
         if self.mine():
             return
-        holder = {"machine": self.machine(), "name": socket.gethostname()}
+        # The id is for people whose database is lost: what it knew of carries that as a label.
+        holder = {"machine": self.machine(), "name": socket.gethostname(), "home": home_id(tx)}
         put(self._path, json.dumps(holder))
 
     def mine(self) -> bool:

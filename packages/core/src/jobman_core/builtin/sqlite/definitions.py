@@ -9,7 +9,7 @@ from jobman_core.builtin.sqlite import tasks
 from jobman_core.builtin.sqlite.database import Tx
 from jobman_core.builtin.sqlite.events import tell
 from jobman_core.builtin.sqlite.fresh import Fresh
-from jobman_core.builtin.sqlite.rows import queue_of, spec_text
+from jobman_core.builtin.sqlite.rows import notify_text, queue_of, spec_text
 from jobman_core.builtin.sqlite.standing import recompute
 from jobman_core.errors import InvalidInputError
 from jobman_core.interfaces.store import Note
@@ -50,7 +50,7 @@ def define(tx: Tx, path: str, definition: QueueDefinition, fresh: Fresh) -> Queu
         tx.run(sql.DROP_DEPENDENCIES, row["id"])
     _wire(tx, queue, rewired)
     recompute(tx, queue, fresh.at)
-    tx.run(sql.DEFINED, definition.content_hash, queue["id"])
+    tx.run(sql.DEFINED, definition.content_hash, notify_text(definition.notify), queue["id"])
     _tell_defined(
         tx, path, fresh.at, added=added, changed=changed, removed=[r["task"] for r in gone]
     )

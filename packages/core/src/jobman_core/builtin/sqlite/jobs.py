@@ -16,6 +16,7 @@ from jobman_core.builtin.sqlite.rows import (
     job_id,
     job_number,
     job_of,
+    notify_text,
     slice_of,
 )
 from jobman_core.errors import HeldError, NotFoundError
@@ -66,6 +67,7 @@ def draft(tx: Tx, draft: JobDraft, fresh: Fresh) -> Job:
         run_id=fresh.new_id(),
         created_at=fresh.at,
         desired=_NAMELESS.value,
+        notify=notify_text(draft.notify),
     )
     name = f"{draft.base_name}_{job_id(number) if word is None else word}"
     _refuse_taken(tx, name)
@@ -154,6 +156,7 @@ def set_spec(tx: Tx, job: str, draft: JobDraft, spec_hash: str) -> Job:
         draft.cloud,
         draft.session,
         draft.queue,
+        notify_text(draft.notify),
         spec_hash,
         number,
     )

@@ -19,6 +19,7 @@ from jobman_core.models.attempt import Attempt, AttemptMode
 from jobman_core.models.event import Event
 from jobman_core.models.job import Desired, Ending, EndingKind, Job, Step
 from jobman_core.models.lease import Controller, Lease
+from jobman_core.models.notice import NotifyRule
 from jobman_core.models.outcome import HostExit, Outcome, OutcomeKind
 from jobman_core.models.queue import Queue
 from jobman_core.models.slice import (
@@ -30,6 +31,7 @@ from jobman_core.models.slice import (
     SliceRequest,
 )
 from jobman_core.models.task import Code, Counters, Repo, TaskSpec, Workers
+from jobman_core.models.usage import Run, SliceLife
 
 #: Writes JSON; what YAML knows and JSON does not, like a date, becomes text.
 _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
@@ -96,6 +98,7 @@ def job_of(row: Row) -> Job:
         recoveries=row["recoveries"],
         avoid_task=row["avoid_task"],
         worker_num=row["worker_num"],
+        notify=_notify_of(row["notify"]),
     )
 
 
@@ -228,7 +231,23 @@ def exits_text(exits: tuple[HostExit, ...]) -> str:
 
 def queue_of(row: Row) -> Queue:
     """Read a queue."""
-    return Queue(row["path"], row["folder"], row["content_hash"], row["problem"], row["changes"])
+    return Queue(
+        row["path"],
+        row["folder"],
+        row["content_hash"],
+        row["problem"],
+        row["changes"],
+        _notify_of(row["notify"]),
+    )
+
+
+def notify_text(rule: NotifyRule | None) -> str:
+    """Write who is told of what; empty: nobody has said."""
+    return "" if rule is None else json.dumps({"to": rule.to, "of": rule.of})
+
+
+def _notify_of(text: str) -> NotifyRule | None:
+    return NotifyRule.of_data(json.loads(text)) if text else None
 
 
 def spec_text(spec: TaskSpec) -> str:
@@ -279,6 +298,48 @@ def counters_values(counters: Counters) -> Mapping[str, int]:
         "running": counters.running,
         "priority": int(counters.priority),
     }
+
+
+def life_of(row: Row) -> SliceLife:
+    """Read a slice for a report."""
+    request = json.loads(row["request"])
+    return SliceLife(
+        job=job_id(row["job"]),
+        name=row["name"],
+        user=row["user"],
+        generation=row["generation"],
+        cloud=request["cloud"],
+        accelerator=request["accelerator"],
+        zone=request["zone"],
+        pricing=request["pricing"],
+        requested_at=datetime.fromisoformat(row["requested_at"]),
+        ready_at=_when(row["ready_at"]),
+        lost_at=_when(row["lost_at"]),
+        gone_at=_when(row["gone_at"]),
+        began_at=_when(row["began_at"]),
+        resumed_at=_when(row["resumed_at"]),
+        preparing=bool(row["preparing"]),
+    )
+
+
+def run_of(row: Row) -> Run:
+    """Read an attempt for a report: by place, since there may be a hundred thousand."""
+    job, generation, name, user, accelerator, queue, task = row[:7]
+    claimed, started, ended, outcome, final = row[7:]
+    return Run(
+        job=job_id(job),
+        generation=generation,
+        name=name,
+        user=user,
+        accelerator=accelerator,
+        claimed_at=datetime.fromisoformat(claimed),
+        queue=queue,
+        task=task,
+        started_at=_when(started),
+        ended_at=_when(ended),
+        outcome=None if outcome is None else OutcomeKind(outcome),
+        final=bool(final),
+    )
 
 
 def event_of(row: Row) -> Event:

@@ -209,4 +209,30 @@ _VERSION_2: Final[Step] = (
     ) {strict}""",
 )
 
-STEPS: Final[Sequence[Step]] = (_VERSION_1, _VERSION_2)
+#: Who is told of what, and what those who tell remember between runs.
+_VERSION_3: Final[Step] = (
+    # JSON; empty: as the home's settings say
+    "ALTER TABLE jobs ADD COLUMN notify TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE queues ADD COLUMN notify TEXT NOT NULL DEFAULT ''",
+    """CREATE TABLE memory (
+        who TEXT NOT NULL,
+        key TEXT NOT NULL,
+        -- JSON
+        value TEXT NOT NULL,
+        PRIMARY KEY (who, key)
+    ) {strict}""",
+    # What a task or a command came to with it: reports count these alone
+    "ALTER TABLE attempts ADD COLUMN final INTEGER NOT NULL DEFAULT 0",
+    "UPDATE attempts SET final = 1 WHERE outcome = 'succeeded'",
+    "CREATE INDEX attempts_slice ON attempts (job, generation)",
+    "CREATE INDEX attempts_ended ON attempts (ended_at) WHERE ended_at IS NOT NULL",
+    "CREATE INDEX slices_gone ON slices (gone_at) WHERE gone_at IS NOT NULL",
+    # Whoever tidies up looks at all zones where there ever was something
+    """INSERT OR IGNORE INTO zones (cloud, project, name)
+        SELECT DISTINCT json_extract(request, '$.cloud'),
+            ifnull(json_extract(identity, '$.project'), ''), json_extract(identity, '$.zone')
+        FROM slices""",
+    "CREATE INDEX events_reaped ON events (at) WHERE kind = 'slice.reaped'",
+)
+
+STEPS: Final[Sequence[Step]] = (_VERSION_1, _VERSION_2, _VERSION_3)

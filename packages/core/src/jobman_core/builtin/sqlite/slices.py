@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from jobman_core.builtin.sqlite import leases
+from jobman_core.builtin.sqlite import leases, zones
 from jobman_core.builtin.sqlite import statements as sql
 from jobman_core.builtin.sqlite.database import Tx
 from jobman_core.builtin.sqlite.events import tell
@@ -12,6 +12,7 @@ from jobman_core.errors import HeldError, InvalidInputError, NotFoundError
 from jobman_core.interfaces.store import Note
 from jobman_core.models.lease import Lease
 from jobman_core.models.slice import Slice
+from jobman_core.models.zone import Zone
 
 
 def open_(tx: Tx, lease: Lease, slice_: Slice, note: Note, at: str) -> None:
@@ -31,6 +32,7 @@ def open_(tx: Tx, lease: Lease, slice_: Slice, note: Note, at: str) -> None:
     before = tx.one(sql.SLICE, number, newest)
     recovered = before is not None and before["lost_at"] is not None
     tx.insert(sql.INSERT_SLICE, **slice_values(slice_))
+    zones.know(tx, Zone.of(slice_.request.cloud, slice_.identity))
     tx.run(sql.NEW_GENERATION, slice_.generation, int(recovered), number)
     tell(tx, at, note, job=number)
 

@@ -9,9 +9,9 @@ PUT_META: Final = "INSERT INTO meta (key, value) VALUES (?, ?)"
 
 INSERT_JOB: Final = """
     INSERT INTO jobs (user, name, base_name, accelerator, zone, cloud, session, queue, worker_num,
-        run_id, created_at, desired)
+        run_id, created_at, desired, notify)
     VALUES (:user, :name, :base_name, :accelerator, :zone, :cloud, :session, :queue, :worker_num,
-        :run_id, :created_at, :desired)"""
+        :run_id, :created_at, :desired, :notify)"""
 NAME_JOB: Final = "UPDATE jobs SET name = ?, desired = 'stopped' WHERE id = ?"
 JOB_OF_NAME: Final = """
     SELECT id FROM jobs WHERE name = ? AND desired NOT IN ('cancelled', 'deleted')"""
@@ -34,7 +34,8 @@ SET_RUNNING: Final = """
         step = 'none', step_reason = ''
     WHERE id = ?"""
 SET_SPEC: Final = """
-    UPDATE jobs SET accelerator = ?, zone = ?, cloud = ?, session = ?, queue = ?, spec_hash = ?
+    UPDATE jobs SET accelerator = ?, zone = ?, cloud = ?, session = ?, queue = ?, notify = ?,
+        spec_hash = ?
     WHERE id = ?"""
 AVOID: Final = "SELECT avoid_task FROM jobs WHERE id = ?"
 SET_AVOID: Final = "UPDATE jobs SET avoid_task = ? WHERE id = ?"
@@ -118,6 +119,7 @@ DROP_STOCKOUT: Final = """
         AND pricing = :pricing AND mode = :mode"""
 INSERT_ZONE: Final = """
     INSERT OR IGNORE INTO zones (cloud, project, name) VALUES (:cloud, :project, :name)"""
+ZONES: Final = "SELECT cloud, project, name FROM zones ORDER BY cloud, project, name"
 ZONE: Final = """
     SELECT * FROM zones WHERE cloud = :cloud AND project = :project AND name = :name"""
 DROP_CLAIMS: Final = "UPDATE zones SET claimed_by = NULL, claimed_at = NULL WHERE claimed_by = ?"
@@ -161,6 +163,7 @@ ASK_END: Final = "UPDATE attempts SET end_cause = ? WHERE token = ?"
 END_ATTEMPT: Final = """
     UPDATE attempts SET ended_at = ?, outcome = ?, cause = ?, detail = ?, exits = ?
     WHERE token = ?"""
+SET_FINAL: Final = "UPDATE attempts SET final = 1 WHERE token = ?"
 
 # -- queues and tasks ------------------------------------------------------------------------------
 
@@ -170,7 +173,7 @@ QUEUES: Final = "SELECT * FROM queues ORDER BY id"
 CHANGES: Final = "SELECT path, changes FROM queues"
 FOLDERS: Final = "SELECT folder FROM queues"
 SET_PROBLEM: Final = "UPDATE queues SET problem = ? WHERE id = ?"
-DEFINED: Final = "UPDATE queues SET content_hash = ?, problem = '' WHERE id = ?"
+DEFINED: Final = "UPDATE queues SET content_hash = ?, notify = ?, problem = '' WHERE id = ?"
 CHANGED: Final = "UPDATE queues SET changes = changes + 1 WHERE id = ?"
 IMPORTED: Final = "UPDATE queues SET imported = 1 WHERE id = ?"
 HAS_ATTEMPTS: Final = """
@@ -245,6 +248,42 @@ HISTORY: Final = """
     SELECT t.task, a.job, a.past_job, a.claimed_at, a.started_at, a.ended_at, a.outcome, a.cause
     FROM tasks t JOIN attempts a ON a.task = t.id
     WHERE t.queue = ? AND a.ended_at IS NOT NULL ORDER BY t.id, a.id"""
+
+# -- reports ---------------------------------------------------------------------------------------
+
+_LIVES: Final = """
+    SELECT s.job, s.generation, s.request, s.requested_at, s.ready_at, s.lost_at, s.gone_at,
+        j.name, j.user, j.step = 'prepare' AND j.generation = s.generation AS preparing,
+        (SELECT a.claimed_at FROM attempts a
+            WHERE a.job = s.job AND a.generation = s.generation
+            ORDER BY a.id LIMIT 1) AS began_at,
+        CASE WHEN s.lost_at >= :since AND s.lost_at < :until THEN
+            (SELECT a.started_at FROM attempts a
+                WHERE a.job = s.job AND a.generation > s.generation AND a.started_at IS NOT NULL
+                ORDER BY a.generation, a.id LIMIT 1) END AS resumed_at
+    FROM slices s {index} CROSS JOIN jobs j ON j.id = s.job
+    WHERE s.requested_at < :until AND """
+HELD_LIVES: Final = _LIVES.format(index="INDEXED BY slices_held") + "s.gone_at IS NULL"
+GONE_LIVES: Final = _LIVES.format(index="INDEXED BY slices_gone") + "s.gone_at >= :since"
+_RUNS: Final = """
+    SELECT a.job, a.generation, j.name, j.user, j.accelerator, q.path, t.task,
+        a.claimed_at, a.started_at, a.ended_at, a.outcome, a.final
+    FROM attempts a {index} CROSS JOIN jobs j ON j.id = a.job
+        LEFT JOIN tasks t ON t.id = a.task LEFT JOIN queues q ON q.id = t.queue
+    WHERE a.claimed_at < :until AND """
+LIVE_RUNS: Final = _RUNS.format(index="INDEXED BY attempts_live") + "a.ended_at IS NULL"
+ENDED_RUNS: Final = _RUNS.format(index="INDEXED BY attempts_ended") + "a.ended_at >= :since"
+REAPED: Final = """
+    SELECT * FROM events WHERE kind = 'slice.reaped' AND at >= :since AND at < :until ORDER BY id"""
+
+# -- memory ----------------------------------------------------------------------------------------
+
+REMEMBER: Final = """
+    INSERT INTO memory (who, key, value) VALUES (?, ?, ?)
+    ON CONFLICT (who, key) DO UPDATE SET value = excluded.value"""
+FORGET: Final = "DELETE FROM memory WHERE who = ? AND key = ?"
+RECALL: Final = """
+    SELECT key, value FROM memory WHERE who = ? AND substr(key, 1, length(?)) = ? ORDER BY key"""
 
 # -- events ----------------------------------------------------------------------------------------
 

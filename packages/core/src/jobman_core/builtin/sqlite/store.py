@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from jobman_core.builtin.sqlite import (
     attempts,
@@ -14,10 +14,12 @@ from jobman_core.builtin.sqlite import (
     events,
     jobs,
     leases,
+    memory,
     past,
     queues,
     slices,
     tasks,
+    used,
     zones,
 )
 from jobman_core.builtin.sqlite.database import Database
@@ -36,6 +38,7 @@ from jobman_core.models.place import Stockout, Where
 from jobman_core.models.queue import Claim, Demand, Queue
 from jobman_core.models.slice import Offer, Slice
 from jobman_core.models.task import Counters, QueueDefinition, Task
+from jobman_core.models.usage import Used
 from jobman_core.models.zone import Zone, ZoneLook
 from jobman_core.process import machine_id
 
@@ -190,6 +193,10 @@ class SqliteStore(Store):
 
     # -- places and zones ------------------------------------------------------------------
 
+    async def zones(self) -> Sequence[Zone]:
+        """Give all zones in which this home has ever asked for a slice."""
+        return await self._db.read(zones.known)
+
     async def set_stockout(self, where: Where, stockout: Stockout | None) -> None:
         """Write down that there was no capacity somewhere; None: there is some."""
         if stockout is not None or await self._db.read(zones.is_stockout, where):
@@ -334,6 +341,22 @@ class SqliteStore(Store):
     async def history(self, queue: str) -> Mapping[str, Sequence[PastRun]]:
         """Give the ended runs of all tasks of a queue, those of removed ones too."""
         return await self._db.read(past.history, queue)
+
+    # -- reports ---------------------------------------------------------------------------
+
+    async def used(self, since: datetime, until: datetime) -> Used:
+        """Give what is known of a span of time, for reports, in one look."""
+        return await self._db.read(used.between, stamp(since), stamp(until))
+
+    # -- memory ----------------------------------------------------------------------------
+
+    async def remember(self, who: str, facts: Mapping[str, Any]) -> None:
+        """Write down facts that somebody needs between runs, all or none."""
+        await self._db.write(memory.remember, who, facts)
+
+    async def recall(self, who: str, *, prefix: str = "") -> Mapping[str, Any]:
+        """Give what somebody wrote down, in the order of the keys."""
+        return await self._db.read(memory.recall, who, prefix)
 
     # -- events ----------------------------------------------------------------------------
 

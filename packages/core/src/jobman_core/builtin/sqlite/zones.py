@@ -1,6 +1,6 @@
 """What is known of places and zones, for all controllers of the home."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from sqlite3 import Row
 
@@ -36,6 +36,16 @@ def stockouts(tx: Tx, wheres: Iterable[Where]) -> Mapping[Where, Stockout]:
         for where, row in rows
         if row is not None
     }
+
+
+def know(tx: Tx, zone: Zone) -> None:
+    """Write down that something was asked for in a zone."""
+    tx.run(sql.INSERT_ZONE, **_key(zone))
+
+
+def known(tx: Tx) -> Sequence[Zone]:
+    """Give all zones in which something was asked for."""
+    return [Zone(row["cloud"], row["name"], row["project"]) for row in tx.all(sql.ZONES)]
 
 
 def look(tx: Tx, zone: Zone, known: ZoneLook | None) -> ZoneLook | None:

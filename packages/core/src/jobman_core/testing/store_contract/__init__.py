@@ -15,7 +15,9 @@ from jobman_core.testing.store_contract.definitions import DefinitionsContract
 from jobman_core.testing.store_contract.events import EventsContract
 from jobman_core.testing.store_contract.jobs import JobsContract
 from jobman_core.testing.store_contract.leases import LeasesContract
+from jobman_core.testing.store_contract.memory import MemoryContract
 from jobman_core.testing.store_contract.queues import QueuesContract
+from jobman_core.testing.store_contract.reports import ReportsContract
 from jobman_core.testing.store_contract.slices import SlicesContract
 from jobman_core.testing.store_contract.zones import ZonesContract
 
@@ -28,6 +30,8 @@ class StoreContract(
     QueuesContract,
     DefinitionsContract,
     EventsContract,
+    MemoryContract,
+    ReportsContract,
     ZonesContract,
 ):
     """All of it."""

@@ -53,6 +53,24 @@ class EventsContract(BaseContract):
             assert word in failed
         assert "preempted" in events[3].text
 
+    async def test_a_task_that_has_used_up_its_attempts_is_given_up_once(
+        self, store: Store, scene: Scene
+    ) -> None:
+        await scene.define(entry("a", max_retries=2, max_jobs=2))
+        first, second = await scene.worker(queue=QUEUE), await scene.worker(queue=QUEUE)
+        since = await scene.last_event()
+        runs = [await scene.must_claim(first), await scene.must_claim(second)]
+        await scene.end(first, runs[0], FAILED)
+        runs.append(await scene.must_claim(first))
+        for lease, run in ((second, runs[1]), (first, runs[2])):
+            await scene.end(lease, run, FAILED)
+        given_up = [e for e in await store.events(after=since) if e.kind == "task.given_up"]
+        assert [(event.job, event.queue, event.task) for event in given_up] == [
+            (second.job, QUEUE, "a")
+        ]
+        for word in ("a", "for good", "exit 3", "host 1", "2 of 2"):
+            assert word in given_up[0].text
+
     async def test_a_done_task_that_is_reset_below_a_failure_is_told_to_be_blocked(
         self, store: Store, scene: Scene
     ) -> None:

@@ -9,6 +9,7 @@ import attrs
 from jobman_core.interfaces.store import JobDraft, Note, Store
 from jobman_core.models.job import Desired
 from jobman_core.models.lease import Controller, Lease
+from jobman_core.models.notice import NotifyRule
 from jobman_core.models.outcome import Cause, HostExit, Outcome, OutcomeKind
 from jobman_core.models.queue import Claim, Queue
 from jobman_core.models.slice import HostInfo, Offer, Slice, SliceIdentity, SliceRequest
@@ -90,11 +91,13 @@ class Scene:
         await self.store.register(controller(name))
         return await self.store.take_lease(job, name, instead_of=instead_of)
 
-    async def define(self, *entries: TaskSpec, path: str = QUEUE) -> Queue:
+    async def define(
+        self, *entries: TaskSpec, path: str = QUEUE, notify: NotifyRule | None = None
+    ) -> Queue:
         """Put entries in force."""
         await self.store.open_queue(path)
         content = f"hash of {[e.id for e in entries]}"
-        return await self.store.define(path, QueueDefinition(entries, content))
+        return await self.store.define(path, QueueDefinition(entries, content, notify))
 
     async def claim(self, lease: Lease, offer: Offer = OFFER, *, path: str = QUEUE) -> Claim | None:
         """Let a worker take a task, a minute later than what was before."""

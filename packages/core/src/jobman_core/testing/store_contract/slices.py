@@ -6,6 +6,7 @@ import pytest
 from jobman_core.errors import HeldError, InvalidInputError, NotFoundError
 from jobman_core.interfaces.store import Note, Store
 from jobman_core.models.slice import SlicePhase
+from jobman_core.models.zone import Zone
 from jobman_core.testing.store_contract.base import BaseContract
 from jobman_core.testing.store_contract.scene import NOON, Scene, slice_of
 
@@ -44,6 +45,20 @@ class SlicesContract(BaseContract):
             await store.open_slice(lease, second, _NOTE)
         await store.open_slice(lease, slice_of(lease.job, 3), _NOTE)
         assert [s.generation for s in await store.slices(lease.job)] == [1, 2, 3]
+
+    async def test_where_slices_were_asked_for_is_known_for_ever_and_told_once(
+        self, store: Store, scene: Scene
+    ) -> None:
+        assert await store.zones() == []
+        for zone, project in (("b", ""), ("a", "lab"), ("b", ""), ("b", "lab")):
+            lease = await scene.worker()
+            first = slice_of(lease.job, 1)
+            identity = attrs.evolve(first.identity, zone=zone, project=project)
+            await store.open_slice(lease, attrs.evolve(first, identity=identity), _NOTE)
+            await store.save_slice(lease, attrs.evolve(first, identity=identity, gone_at=NOON))
+            await scene.cancel(lease.job)
+        expected = [Zone("local", "b"), Zone("local", "a", "lab"), Zone("local", "b", "lab")]
+        assert await store.zones() == expected
 
     async def test_a_loss_counts_as_a_recovery_once_the_next_is_asked_for(
         self, store: Store, scene: Scene

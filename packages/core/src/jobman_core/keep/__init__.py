@@ -1,0 +1,1 @@
+"""Slices that are asked for again whenever they die, though no job waits for them."""

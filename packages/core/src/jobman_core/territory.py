@@ -1,0 +1,45 @@
+"""The zones that a home has to do with: where reapers and reports look."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+
+import attrs
+
+from jobman_core.errors import JobmanError
+from jobman_core.hub import Hub
+from jobman_core.interfaces.cloud import Cloud
+from jobman_core.keep.keeper import kept_zones
+from jobman_core.models.slice import SliceRequest
+from jobman_core.models.zone import Zone
+
+
+async def zones_of(hub: Hub) -> Sequence[Zone]:
+    """Give the zones that the lab names, and where this home has had slices or keeps some alive."""
+    named = [Zone(cloud, zone, project) for cloud, project, zone in hub.settings.reap.places]
+    zones = [*named, *await hub.store.zones(), *await kept_zones(hub.store)]
+    return await with_accounts(zones, hub.backends.cloud, hub.settings.project)
+
+
+async def with_accounts(
+    zones: Iterable[Zone], cloud: Callable[[str], Cloud], project: str | None
+) -> Sequence[Zone]:
+    """Give each zone once, in order, with its account, so that none is looked at under two names.
+
+    Args:
+        zones: some may name no account.
+        cloud: gives a cloud by its name.
+        project: the account of those that name none; None: their cloud's own.
+    """
+
+    async def named(zone: Zone) -> Zone:
+        if zone.project:
+            return zone
+        options = {"project": project} if project else {}
+        request = SliceRequest(zone.cloud, "", zone.name, options=options)
+        try:
+            return attrs.evolve(zone, project=await cloud(zone.cloud).project_of(request))
+        except JobmanError:
+            # Whoever looks at it is told what is wrong.
+            return zone
+
+    return sorted(set(await asyncio.gather(*map(named, zones))), key=attrs.astuple)
