@@ -27,6 +27,7 @@ from jobman_gcp.connection import Connection
 from jobman_gcp.errors import ApiError, Code, Failure, refusal, trouble
 from jobman_gcp.facts import OperationFacts
 from jobman_gcp.flags import WrongFlagError
+from jobman_gcp.listing import listing, node_slice, queued_slice, surely
 from jobman_gcp.names import is_of, labels_of, our_labels, wrong_name
 from jobman_gcp.preview import preview
 from jobman_gcp.requests import Ask
@@ -200,17 +201,39 @@ class GcpCloud(Cloud):
         client = await self._connection.client()
         try:
             # In this order: what is ACTIVE in the first list has its node in the second.
-            queued = {each.name: each for each in await client.all_queued(project, zone)}
-            nodes = {each.name: each for each in await client.nodes(project, zone)}
+            queued = await client.all_queued(project, zone)
+            nodes = await client.nodes(project, zone)
         except ApiError as error:
             raise trouble(error.failure, f"no list of the slices in {zone}") from error
-        listed = []
-        for name in sorted(queued.keys() | nodes.keys()):
-            seen = judge(nodes.get(name), queued.get(name), zone)
-            if isinstance(seen, Present):
-                self._traces[project, zone, name].seen = True
-                listed.append(Listed(name, zone, seen))
+        listed = listing(queued, nodes, zone)
+        for each in listed:
+            self._traces[project, zone, each.name].seen = True
         return listed
+
+    async def discard(self, listed: Listed, project: str = "") -> None:
+        """Ask for the end of a queued resource with its nodes, or of a node that has none.
+
+        Raises:
+            HeldError: it is not what was listed any more.
+            PermanentCloudError: the account may not.
+            TransientCloudError: not now.
+        """
+        project = project or await self._connection.project()
+        client = await self._connection.client()
+        zone, name = listed.zone, listed.name
+        try:
+            queued = await client.queued(project, zone, name)
+            if queued is not None and queued.uid == listed.uid:
+                nodes = [await client.node(project, zone, each) for each in queued.nodes]
+                if listed.check_still(surely(queued_slice(queued, nodes, zone), name)):
+                    force = queued.state not in _AT_REST
+                    await client.delete_queued(project, zone, name, force=force)
+                return
+            node = await client.node(project, zone, name)
+            if node is not None and listed.check_still(surely(node_slice(node, zone), name)):
+                await client.delete_node(project, zone, name)
+        except ApiError as error:
+            raise trouble(error.failure, f"{name} in {zone} cannot be deleted") from error
 
     async def host_keys(self, slice_: Slice) -> Mapping[int, Sequence[str]]:
         """Give the host keys that the hosts have told the API, where they have.

@@ -1,6 +1,6 @@
 """From Google's messages to the facts that jobman looks at."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -54,6 +54,8 @@ def node_facts(node: "tpu_v2alpha1.Node") -> NodeFacts:
         maintenance=_maintenance(node.upcoming_maintenance)
         if "upcoming_maintenance" in node
         else "",
+        uid=str(node.id or _stamp(node.create_time)),
+        pricing=_pricing(node.scheduling_config),
     )
 
 
@@ -62,12 +64,16 @@ def queued_facts(queued: "tpu_v2.QueuedResource") -> QueuedFacts:
     specs = list(queued.tpu.node_spec)
     error = queued.state.failed_data.error
     failed = queued.state.state.name == "FAILED"
+    name = last(queued.name)
     return QueuedFacts(
-        name=last(queued.name),
+        name=name,
         state=_word(queued.state.state),
         accelerator=specs[0].node.accelerator_type if specs else "",
         labels=dict(specs[0].node.labels) if specs else {},
         failure=Failure(error.code, error.message) if failed and error else None,
+        uid=_stamp(queued.create_time),
+        pricing=_tier(queued),
+        nodes=tuple(node for spec in specs for node in _node_names(name, spec)),
     )
 
 
@@ -90,6 +96,37 @@ def operation_facts(operation: Any) -> OperationFacts:  # noqa: ANN401 - protobu
 
 def _word(state: Any) -> str:  # noqa: ANN401 - an enum, or the number of one that is too new
     return getattr(state, "name", None) or str(state)
+
+
+def _stamp(moment: datetime | None) -> str:
+    return moment.isoformat() if moment else ""
+
+
+def _pricing(scheduling: Any) -> str:  # noqa: ANN401 - of either version
+    """Say how something is paid for, in the words of a job file as far as it has one."""
+    for word in ("spot", "preemptible", "reserved"):
+        if getattr(scheduling, word):
+            return word
+    return "ondemand"
+
+
+def _tier(queued: "tpu_v2.QueuedResource") -> str:
+    """Say how a queued resource is paid for: it says so itself, or its nodes do."""
+    if "spot" in queued:
+        return "spot"
+    if queued.reservation_name:
+        return "reserved"
+    specs = list(queued.tpu.node_spec)
+    return _pricing(specs[0].node.scheduling_config) if specs else ""
+
+
+def _node_names(queued: str, spec: "tpu_v2.QueuedResource.Tpu.NodeSpec") -> Sequence[str]:
+    """Give what the nodes of a queued resource are called, as the API's reference has it."""
+    many = spec.multislice_params
+    if not many.node_count:
+        return [spec.node_id]
+    prefix = many.node_id_prefix or queued
+    return [f"{prefix}-{index}" for index in range(many.node_count)]
 
 
 def _hosts(node: "tpu_v2alpha1.Node") -> Iterator[HostInfo]:

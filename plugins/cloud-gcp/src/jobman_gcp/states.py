@@ -37,6 +37,9 @@ class NodeFacts:
     symptoms: tuple[str, ...] = ()
     #: Maintenance to come or under way, in words.
     maintenance: str = ""
+    #: Tells it from others that had its name before it.
+    uid: str = ""
+    pricing: str = ""
 
 
 @attrs.frozen
@@ -51,6 +54,11 @@ class QueuedFacts:
     labels: Mapping[str, str] = attrs.field(factory=dict)
     #: Why it FAILED.
     failure: Failure | None = None
+    #: Tells it from others that had its name before it.
+    uid: str = ""
+    pricing: str = ""
+    #: What its nodes are called. jobman's own have one, of the same name; others' may have many.
+    nodes: tuple[str, ...] = ()
 
 
 _NODE_PHASES: Final = {
