@@ -3,7 +3,7 @@
 import io
 import os
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
@@ -21,9 +21,11 @@ from jobman_core.models.job import Desired
 from jobman_core.models.lease import Liveness
 from jobman_core.models.listing import JobView
 from jobman_core.models.outcome import Cause, HostExit, Outcome, OutcomeKind
+from jobman_core.models.reap import Dead, Fate, Holding, Reaped
 from jobman_core.models.slice import Slice, SliceIdentity, SlicePhase, SliceRequest
 from jobman_core.models.status import JobStatus
 from jobman_core.models.task import Counters, Running, Task, TaskSpec, TaskStatus
+from jobman_core.models.usage import Prices, Share, Usage
 from jobman_core.models.view import (
     Checked,
     Created,
@@ -54,6 +56,12 @@ class Row:
     error: str | None = None
 
 
+def sum_of(shares: Sequence[Share]) -> Share:
+    """Give what shares come to."""
+    names = [field.name for field in attrs.fields(Share) if field.type in (float, int)]
+    return Share("", **{name: sum(getattr(share, name) for share in shares) for name in names})
+
+
 class FakeApp:
     """The facade, over lists; remembers what it was asked to do."""
 
@@ -76,7 +84,16 @@ class FakeApp:
         #: What is to be known of files without faults, or of a job that is started.
         self.notes: tuple[str, ...] = ()
         self.findings: list[Finding] = []
+        self.holdings: list[Holding] = []
         self.preparing = ""
+        #: Of a report of usage.
+        self.shares: list[Share] = []
+        self.cost: float | None = 12.5
+        self.recovery: float | None = None
+        self.prices = Prices(date(2025, 3, 1), "USD", "a list of prices")
+        self.dead: list[Dead] = []
+        self.unseen: list[tuple[str, str]] = []
+        self.looked: tuple[str, ...] = ("us-central2-b of project lab",)
         #: What a dry run shows of a job's hosts: title, hosts, script.
         self.plan_steps = (("command", "all hosts", "echo hi\n\tpython train.py\n"),)
         #: What raises when a method is called with that as its first argument.
@@ -350,10 +367,41 @@ class FakeApp:
         self._call("ssh", job, worker=worker, argv=[*argv])
         return Entry(["ssh", "--", f"host-{worker}", *argv])
 
+    async def quota(self) -> Sequence[Holding]:
+        self._call("quota")
+        return self.holdings
+
     async def solve(self, job: str, *, fix: bool = False) -> Solved:
         (job,) = await self.resolve([job])
         self._call("solve", job, fix=fix)
         return Solved(2, ("disk", "clock"), tuple(self.findings), self.preparing)
+
+    async def usage(
+        self, since: datetime, until: datetime, *, by: str = "user", mine: bool = False
+    ) -> Usage:
+        self._call("usage", since, until, by=by, mine=mine)
+        total = attrs.evolve(sum_of(self.shares), cost=self.cost)
+        shares = tuple(self.shares)
+        return Usage(since, until, by, shares, total, self.prices, self.recovery, self.notes)
+
+    async def chart(self, usage: Usage) -> bytes:
+        self._call("chart", usage.by)
+        return b"\x89PNG of " + usage.by.encode()
+
+    async def reap(
+        self,
+        *,
+        dry_run: bool = False,
+        all: bool = False,  # noqa: A002 - the option's own word
+    ) -> Reaped:
+        self._call("reap", dry_run=dry_run, all=all)
+        found = [
+            attrs.evolve(each, fate=Fate.DUE if dry_run else Fate.DELETED)
+            if each.fate in (Fate.DUE, Fate.DELETED)
+            else each
+            for each in self.dead
+        ]
+        return Reaped(tuple(found), tuple(self.unseen), self.looked)
 
     def plugins(self) -> Sequence[Row]:
         return [
@@ -389,6 +437,7 @@ class Cli:
 
     def __init__(self, app: FakeApp) -> None:
         self.app = app
+        self.clock: Callable[[], datetime] = lambda: NOW
 
     def front(
         self,
@@ -413,7 +462,7 @@ class Cli:
             stderr=Stream(tty=tty),
             env={"COLUMNS": str(columns), "TERM": "xterm", "NO_COLOR": "1", **(env or {})},
             open_app=open_app,
-            now=lambda: NOW,
+            now=self.clock,
             become=lambda program, argv, env: self.app.became.append((argv, env)),
         )
 

@@ -37,9 +37,15 @@ def command_lines() -> Iterator[tuple[str, list[str]]]:
                 yield path.name, words[words.index("jobman") + 1 :]
 
 
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let files that a command writes lie in nobody's way."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.mark.parametrize(("page", "argv"), [*command_lines()], ids=str)
 def test_every_command_in_an_example_is_one_that_there_is(
-    cli: Cli, app: FakeApp, page: str, argv: list[str]
+    cli: Cli, app: FakeApp, elsewhere: None, page: str, argv: list[str]
 ) -> None:
     for number in (1, 2, 3):
         app.add_job(f"{number:06d}")

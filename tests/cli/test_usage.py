@@ -131,6 +131,11 @@ def test_a_home_that_was_named_and_is_not_there_is_not_shown_as_an_empty_one(
         "",
         f"error: the home {there} is no folder: check JOBMAN_HOME{end}",
     )
+    assert cli("--home", "~nobody-here/lab", "list") == (
+        3,
+        "",
+        f"error: the home ~nobody-here/lab does not exist: check --home{end}",
+    )
 
 
 def test_h_is_help(cli: "Cli", capsys: pytest.CaptureFixture[str]) -> None:

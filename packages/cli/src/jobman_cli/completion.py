@@ -55,3 +55,10 @@ def plugins(ctx: typer.Context, incomplete: str) -> Offers:
         return [(row.name, row.kind) for row in app.plugins() if row.name.startswith(incomplete)]
 
     return _offer(ctx, body)
+
+
+def ways(ctx: typer.Context, incomplete: str) -> Offers:  # noqa: ARG001 - typer passes it
+    """Offer the ways to split a report."""
+    from jobman_core.models.usage import WAYS
+
+    return [(way, "") for way in WAYS if way.startswith(incomplete)]

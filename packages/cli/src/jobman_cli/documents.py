@@ -9,8 +9,10 @@ if TYPE_CHECKING:
     from jobman_core.models.attempt import Attempt
     from jobman_core.models.event import Event
     from jobman_core.models.listing import JobView
+    from jobman_core.models.reap import Holding, Reaped
     from jobman_core.models.slice import Slice
     from jobman_core.models.task import Task
+    from jobman_core.models.usage import Share, Usage
     from jobman_core.models.view import (
         Created,
         Done,
@@ -213,6 +215,39 @@ def finding(found: "Finding") -> Document:
     }
 
 
+def usage(found: "Usage") -> Document:
+    """Give a report of what was used: hours are chip-hours."""
+    return {
+        "since": time(found.since),
+        "until": time(found.until),
+        "by": found.by,
+        "currency": found.prices.currency,
+        "prices_of": found.prices.of.isoformat() if found.prices.of else None,
+        "shares": [share(one) for one in found.shares],
+        "total": share(found.total),
+        "recovery_seconds": None if found.recovery is None else round(found.recovery, 1),
+        "notes": list(found.notes),
+    }
+
+
+def share(one: "Share") -> Document:
+    """Give one line of a report; the total has no name."""
+    return {
+        "name": one.name,
+        "note": one.note or None,
+        "hours": round(one.hours, 4),
+        "running": round(one.running, 4),
+        "preparing": round(one.preparing, 4),
+        "idle": round(one.idle, 4),
+        "waiting": round(one.waiting, 4),
+        "goodput": None if one.goodput is None else round(one.goodput, 4),
+        "cost": None if one.cost is None else round(one.cost, 4),
+        "preemptions": one.preemptions,
+        "finished": one.finished,
+        "failed": one.failed,
+    }
+
+
 def fault(found: "Fault") -> Document:
     """Give what is wrong with a file."""
     return {
@@ -241,3 +276,43 @@ def log(lines: Mapping[tuple[str | None, int, int], bytes]) -> list[Document]:
         {"task": name, "run": number, "worker": worker, "text": data.decode("utf-8", "replace")}
         for (name, number, worker), data in lines.items()
     ]
+
+
+def holding(held: "Holding") -> Document:
+    """Give what is held in one place."""
+    counts = ("ready", "waiting", "dead", "uncounted")
+    return {
+        "cloud": held.cloud,
+        "project": held.project or None,
+        "zone": held.zone,
+        "family": held.family or None,
+        "pricing": held.pricing or None,
+        **{name: None if held.trouble else getattr(held, name) for name in counts},
+        "limit": held.limit,
+        "error": held.trouble or None,
+    }
+
+
+def reaped(found: "Reaped") -> Document:
+    """Give what a reaper saw and did."""
+    return {
+        "found": [
+            {
+                "cloud": each.cloud,
+                "project": each.project or None,
+                "zone": each.zone,
+                "name": each.name,
+                "state": each.state,
+                "why": each.why,
+                "ours": each.ours,
+                "fate": str(each.fate),
+                "since": time(each.since),
+                "due": time(each.due),
+                "owner": each.owner,
+                "job": each.job,
+                "trouble": each.trouble or None,
+            }
+            for each in found.found
+        ],
+        "unseen": [{"zone": zone, "reason": reason} for zone, reason in found.unseen],
+    }

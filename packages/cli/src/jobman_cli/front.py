@@ -116,16 +116,19 @@ class Front:
 
     def fail(self, error: BaseException, about: str = "") -> int:
         """Print an error, with what it is about where its words do not say; give its code."""
-        for leaf in faults.leaves(error):
-            for line in faults.lines(leaf):
+        from jobman_core.errors import is_bug, leaves, lines_of
+
+        found = leaves(error)
+        for leaf in found:
+            for line in lines_of(leaf):
                 mark, colon, text = line.partition("error: ")
                 if mark or not colon:
                     self._tell(output.clean(line))
                 else:
                     self._mark(colon.strip(), "red", text, about)
-            if self.verbose and faults.is_bug(leaf):
+            if self.verbose and is_bug(leaf):
                 self._traceback(leaf)
-        return faults.exit_code(faults.leaves(error)[0])
+        return faults.exit_code(found[0])
 
     def ask(self, question: str) -> bool:
         """Ask for a yes on the terminal.
@@ -160,7 +163,7 @@ class Front:
             NotFoundError: it is not there, or no folder.
         """
         named = self.home or self.env.get("JOBMAN_HOME")
-        if not named or (home := Path(named).expanduser()).is_dir():
+        if not named or (home := Path(os.path.expanduser(named))).is_dir():  # noqa: PTH111 - it raises
             return
         from jobman_core.errors import NotFoundError
 

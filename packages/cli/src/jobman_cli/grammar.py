@@ -1,5 +1,6 @@
 """The shape of the command line: options of every command, sections of help, nearest names."""
 
+import os
 import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -34,7 +35,7 @@ def _remember(ctx: typer.Context, param: typer.CallbackParam, value: str | int |
     front = front_of(ctx)
     match param.name:
         case "home" if value:
-            front.home = Path(str(value)).expanduser()
+            front.home = Path(os.path.expanduser(str(value)))  # noqa: PTH111 - Path's own raises
         case "json" | "no_color" | "quiet" if value:
             setattr(front, param.name, True)
         case "verbose" if value:

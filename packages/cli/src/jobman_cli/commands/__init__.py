@@ -23,5 +23,6 @@ SECTIONS: Final = (
     ),
     ("Tasks", ("queue",)),
     ("Output", ("logs", "attach", "ssh")),
-    ("More", ("demo", "solve", "validate", "plugins")),
+    ("Reports", ("usage", "quota")),
+    ("More", ("demo", "solve", "reap", "validate", "plugins")),
 )

@@ -1,0 +1,47 @@
+"""Moments as people write them on a command line."""
+
+import re
+from datetime import datetime, timedelta
+from typing import Final
+
+_SPAN: Final = re.compile(r"(\d{1,6})([mhdw])")
+_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def moment(text: str, now: datetime, option: str, *, whole: bool = False) -> datetime:
+    """Read a moment: ``7d`` ago, a day like ``2025-03-01``, or one with a time of day.
+
+    Args:
+        text: what was written.
+        now: in the zone that people of the home read times in.
+        option: that it was written for.
+        whole: a day stands for its end, else for its beginning.
+
+    Raises:
+        InvalidInputError: it is none.
+    """
+    try:
+        if span := _SPAN.fullmatch(text.strip()):
+            return now - timedelta(**{_UNITS[span[2]]: int(span[1])})
+        found = datetime.fromisoformat(text.strip())
+        if whole and _DAY.fullmatch(text.strip()):
+            found += timedelta(days=1)
+        return _in_zone(found, now)
+    except (ValueError, OverflowError) as error:
+        from jobman_core.errors import InvalidInputError
+
+        ways = "write 12h, 7d, a day like 2025-03-01, or 2025-03-01T14:30"
+        msg = f"{option} {text!r} is no moment: {ways}"
+        raise InvalidInputError(msg) from error
+
+
+def _in_zone(found: datetime, now: datetime) -> datetime:
+    """Take a time without a zone for one of the home's; where it has none, for the machine's."""
+    if found.tzinfo is not None:
+        return found.astimezone(now.tzinfo)
+    from zoneinfo import ZoneInfo
+
+    if isinstance(now.tzinfo, ZoneInfo):
+        return found.replace(tzinfo=now.tzinfo)
+    return found.astimezone()
