@@ -1,0 +1,1 @@
+"""What ``/jobman`` does: the table of its words, and a small file for each group of them."""
