@@ -25,6 +25,7 @@ from benchmarks import (
     shared,
     start_up,
     table,
+    usage,
     waiting,
     zones,
 )
@@ -34,6 +35,7 @@ from benchmarks.table import Row
 PARTS: Mapping[str, tuple[str, Callable[[Path], Sequence[Row]]]] = {
     "start-up": ("Start-up", start_up.measure),
     "listing": ("Lists of jobs", listing.measure),
+    "usage": ("Reports of usage", usage.measure),
     "queue-files": ("Tasks files", queue_files.measure),
     "waiting": ("What a person waits for", waiting.measure),
     "gap": ("From one task to the next", gap.measure),

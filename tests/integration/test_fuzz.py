@@ -82,7 +82,7 @@ time_zone: Europe/Paris
 prices: {v4: 1.5, v5litepod: 0.3}
 lease: 90s
 beat: 15
-notify: {slack: {channel: "#tpu"}}
+notify: {to: owner, of: [failed, stuck]}
 clouds: {local: null}
 """
 STATE = """\

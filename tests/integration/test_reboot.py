@@ -48,6 +48,8 @@ def test_every_job_is_brought_back_once_with_what_runs_of_it(lab: Lab) -> None:
     lab.until_output(f"jobs/ada/{command}/logs/command_run_*", "process")
     lab.until_output("jobs/tasks/a/run_*", "process")
     lab.until_output(f"jobs/ada/{broken}/logs/command_run_*", "process")
+    # Before its slice is ready, a stop would give it back.
+    lab.until_output(f"jobs/ada/{stopped}/logs/command_run_*", "process")
     lab.run("stop", stopped)
     before = [
         _said(lab, f"jobs/ada/{command}/logs/command_run_*"),

@@ -11,6 +11,7 @@ pytestmark = pytest.mark.e2e
 HEAVY = {
     *("grpc", "google", "slack_sdk", "slack_bolt", "ruamel", "cattrs", "pydantic", "rich"),
     *("psycopg", "psycopg2", "asyncpg", "sqlalchemy", "requests", "httpx", "aiohttp", "yaml"),
+    *("matplotlib", "numpy"),
 }
 
 
@@ -51,6 +52,8 @@ def loaded_by(lab: Lab, *args: str) -> set[str]:
         ("show", "1", "--json"),
         ("queue", "tasks.yaml"),
         ("queue", "tasks.yaml", "--json"),
+        ("usage",),
+        ("usage", "--by", "day", "--json"),
     ],
     ids=" ".join,
 )
