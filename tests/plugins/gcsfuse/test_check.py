@@ -189,9 +189,11 @@ async def test_nobody_there_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> N
     assert problem.message.endswith("[Errno 111] Connection refused")
 
 
-async def test_without_credentials_it_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_credentials_it_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.delenv(EMULATOR, raising=False)
-    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/nonexistent")
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
     (problem,) = await look_up(spec_of(ONE))
     assert problem.doubt
     assert "no credentials for Google Cloud" in problem.message
