@@ -37,6 +37,8 @@ async def test_what_somebody_does_is_told_as_theirs(app: App) -> None:
 async def test_nobody_gets_at_the_jobs_of_others_by_way_of_a_bot(app: App) -> None:
     with pytest.raises(NotYoursError, match="belongs to ada"):
         await app.acting_for("eve").cancel("1")
+    with pytest.raises(NotYoursError, match="belongs to ada"):
+        await app.acting_for("eve").attach("1")
     assert [job.user for job in await app.acting_for("ada").list(mine=True)] == ["ada"]
     assert await app.acting_for("eve").list(mine=True) == []
 

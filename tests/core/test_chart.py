@@ -1,4 +1,4 @@
-"""Charts of usage: a picture for any report, whatever the names in it."""
+"""Charts of usage and of bills: a picture for any report, whatever the names in it."""
 
 import logging
 import struct
@@ -11,10 +11,13 @@ import pytest
 from matplotlib._pylab_helpers import Gcf
 
 from jobman_core.chart import draw, span
+from jobman_core.chart.bill import bars_of_bill
 from jobman_core.errors import InvalidInputError
+from jobman_core.models.billing import Bill, Portion
 from jobman_core.models.usage import Prices, Share, Usage
 
 SINCE = datetime(2026, 11, 24, tzinfo=UTC)
+UNTIL = SINCE + timedelta(days=7)
 
 
 def report(*names: str, by: str = "user", **changes: Any) -> Usage:
@@ -103,3 +106,24 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
 )
 def test_of_whole_days_the_first_and_the_last_are_named(since: str, until: str, shown: str) -> None:
     assert span(datetime.fromisoformat(since), datetime.fromisoformat(until)) == shown
+
+
+def test_a_bill_is_drawn_in_the_currency_of_its_largest_sum() -> None:
+    rows = [Portion(f"service {number}", "USD", 40 - number, -1) for number in range(40)]
+    refund = Portion("$refund$", "USD", 0, -5)
+    total, other = Portion("", "USD", 800, -45), Portion("", "EUR", 9, 0)
+    bill = Bill(SINCE, UNTIL, "service", [*rows, refund, other], [other, total])
+    chart = bars_of_bill(bill)
+    assert chart.what[-1] == "$755 ($800 before credits)"
+    assert chart.aside == "and EUR 9.00, which are not drawn"
+    assert [bar.name for bar in chart.bars[-2:]] == ["service 29", "11 more"]
+    assert chart.bars[0].values == (39, 1)
+    assert draw(bill).startswith(b"\x89PNG")
+
+
+def test_days_of_a_bill_are_drawn_to_the_last_and_nothing_charged_is_said() -> None:
+    rows = [Portion(f"day {number}", "USD", 1, 0) for number in range(100)]
+    bill = Bill(SINCE, UNTIL, "day", rows, [Portion("", "USD", 100, 0)])
+    names = [bar.name for bar in bars_of_bill(bill).bars]
+    assert (len(names), names[-1]) == (92, "day 99")
+    assert draw(Bill(SINCE, UNTIL, "user")).startswith(b"\x89PNG")

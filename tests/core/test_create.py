@@ -18,7 +18,7 @@ from jobman_core.models.settings import Settings
 from jobman_core.models.task import Counters, Task, TaskSpec, TaskStatus
 from jobman_core.plugins import Plugins
 from jobman_core.testing.fake_storage import FakeStorage
-from jobman_core.views import why
+from jobman_core.views import explained
 
 TASKS = "accelerators:\n  v4-8:\n    tasks:\n      - {id: one, run: echo one}\n"
 WORKER = """\
@@ -36,7 +36,7 @@ def around(tmp_path: Path) -> Surroundings:
 def pending(status: TaskStatus, reason: str) -> str:
     """Give why a task waits in a home without workers."""
     task = Task("q", TaskSpec("one", "true", "v4-8"), Counters(), status, reason)
-    return why(task, [])
+    return explained(task, []).reason
 
 
 def test_a_task_that_waits_says_for_what_once() -> None:

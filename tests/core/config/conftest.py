@@ -7,10 +7,12 @@ from typing import ClassVar, Literal
 import asyncssh
 import attrs
 import pytest
+from tests.core.config.schemas import complaints
 
 from jobman_core import hookimpl
 from jobman_core.command import Command
 from jobman_core.config.job import JobFile, parse_job
+from jobman_core.config.schema import job_schema
 from jobman_core.config.surroundings import Surroundings
 from jobman_core.errors import ConfigError
 from jobman_core.home import Home
@@ -174,7 +176,9 @@ def parse(home: Path, around: Surroundings) -> Parse:
 
     def parse(text: str, environ: Mapping[str, str] | None = None) -> JobFile:
         with_environ = around if environ is None else attrs.evolve(around, environ=environ)
-        return parse_job(text, home / "job.yaml", with_environ)
+        file = parse_job(text, home / "job.yaml", with_environ)
+        assert complaints(job_schema(around), text) == []
+        return file
 
     return parse
 

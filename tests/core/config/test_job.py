@@ -639,6 +639,13 @@ def test_what_is_wrong_and_where(faults: Faults, text: str, expected: str) -> No
     assert faults(text) == [expected]
 
 
+def test_the_keys_that_there_are_are_told_in_the_same_order_each_time(faults: Faults) -> None:
+    (fault,) = faults(job(tpu="  qqq: 1\n"))
+    keys = fault.partition("use one of ")[2].split(", ")
+    assert len(keys) > 10
+    assert keys == sorted(keys)
+
+
 def test_a_tasks_file_must_exist(faults: Faults, home: Path) -> None:
     assert faults(job("  queue: {config: no.yaml}\n")) == [
         f"3:19: job.queue.config: there is no such tasks file: looked for {home / 'no.yaml'}"

@@ -4,8 +4,10 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from tests.core.config.schemas import complaints
 
 from jobman_core.config.job import JobFile
+from jobman_core.config.schema import tasks_schema
 from jobman_core.config.tasks import parse_tasks, queue_notes, read_tasks
 from jobman_core.errors import ConfigError
 from jobman_core.models.notice import Audience, NoticeKind, NotifyRule
@@ -13,7 +15,9 @@ from jobman_core.models.task import Repo, TaskSpec, Workers
 
 
 def parse(text: str) -> dict[str, TaskSpec]:
-    return {task.id: task for task in parse_tasks(text, Path("tasks.yaml")).tasks}
+    definition = parse_tasks(text, Path("tasks.yaml"))
+    assert complaints(tasks_schema(), text) == []
+    return {task.id: task for task in definition.tasks}
 
 
 def faults_of(text: str) -> list[str]:

@@ -1,6 +1,6 @@
 """The status that people see, and the reason beside it."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import attrs
 import pytest
@@ -9,9 +9,10 @@ from jobman_core.models.attempt import Attempt
 from jobman_core.models.job import Desired, Ending, EndingKind, Job, Step
 from jobman_core.models.lease import Liveness
 from jobman_core.models.slice import Slice, SliceIdentity, SlicePhase, SliceRequest
-from jobman_core.models.status import JobFacts, JobStatus, status_of
+from jobman_core.models.status import JobFacts, JobStatus, since_of, status_of
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
+EARLIER = NOW - timedelta(hours=1)
 JOB = Job(
     id="000007",
     user="ada",
@@ -129,3 +130,28 @@ def test_what_ails_a_slice_hides_nothing_else() -> None:
         "waits; slice demo-000007-g1 is READY and still costs; "
         "slice demo-000007-g1: UNHEALTHY_MAINTENANCE"
     )
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        facts(slice=SLICE, step=Step.ACQUIRE, step_at=EARLIER),
+        facts(slice=READY, step=Step.PREPARE, step_at=EARLIER),
+        facts(slice=READY, step=Step.IDLE, step_at=EARLIER),
+        facts(slice=READY, step=Step.BACK_OFF, step_at=EARLIER),
+        facts(slice=attrs.evolve(READY, ready_at=EARLIER), step=Step.ACQUIRE, step_at=NOW),
+        facts(slice=attrs.evolve(LOST, lost_at=EARLIER), step=Step.EXECUTE, step_at=NOW),
+        facts(attempts=(attrs.evolve(ATTEMPT, claimed_at=EARLIER),), step_at=NOW),
+        facts(desired=Desired.CANCELLED, desired_at=EARLIER, step_at=NOW),
+        facts(Liveness.NONE, desired=Desired.STOPPED, slice=READY, desired_at=EARLIER),
+        facts(Liveness.NONE, desired=Desired.STOPPED, created_at=EARLIER),
+        facts(ending=Ending(EndingKind.DONE, ""), ended_at=EARLIER, step_at=NOW),
+    ],
+)
+def test_a_status_lasts_since_the_fact_that_brought_it_about(given: JobFacts) -> None:
+    assert since_of(given, status_of(given)[0]) == EARLIER
+
+
+def test_nobody_knows_since_when_a_job_without_controller_and_slice_is_dead() -> None:
+    dead = facts(Liveness.DEAD, epoch=3, step=Step.ACQUIRE, step_at=EARLIER, desired_at=EARLIER)
+    assert since_of(dead, status_of(dead)[0]) is None

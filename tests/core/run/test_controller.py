@@ -189,7 +189,9 @@ async def test_without_capacity_it_waits_goes_to_the_next_zone_and_keeps_its_num
         assert scene.cloud.slices["job-1-g1"].request.zone in ("here", "there")
 
 
-async def test_no_capacity_is_the_reason_that_people_see(tmp_path: Path) -> None:
+async def test_no_capacity_is_the_reason_that_people_see_and_when_it_is_asked_for_again(
+    tmp_path: Path,
+) -> None:
     async with Scene(tmp_path) as scene:
         scene.cloud.capacity = {"here": 0}
         scene.start()
@@ -198,6 +200,8 @@ async def test_no_capacity_is_the_reason_that_people_see(tmp_path: Path) -> None
         job = (await scene.record()).job
         assert job.step is Step.ACQUIRE
         assert "no capacity in zone 'here'" in job.step_reason
+        assert job.next_try is not None
+        assert 0 < (job.next_try - scene.clock.now()).total_seconds() <= 72
         assert not (await scene.kinds()).count("slice.no_capacity") > 1
 
 

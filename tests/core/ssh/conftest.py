@@ -39,9 +39,9 @@ def sshd_program() -> str:
     return shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/sbin") or "/usr/sbin/sshd"
 
 
-def make_key(path: Path) -> str:
+def make_key(path: Path, passphrase: str = "") -> str:
     """Make a key pair; give the public one."""
-    argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", str(path)]
+    argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-C", "test", "-f", str(path)]
     subprocess.run(argv, check=True)
     return " ".join(path.with_name(f"{path.name}.pub").read_text().split()[:2])
 
@@ -164,7 +164,7 @@ def _below(root: int) -> list[int]:
 class RemoteCloud(FakeCloud):
     """A cloud that leaves its hosts to SSH, and vouches for the keys that a test gives it."""
 
-    offered: Mapping[int, Sequence[str]] = {}
+    vouched: Mapping[int, Sequence[str]] = {}
     asked = 0
 
     def hosts(self, slice_: Slice) -> Sequence[Host] | None:  # type: ignore[override]
@@ -172,7 +172,7 @@ class RemoteCloud(FakeCloud):
 
     async def host_keys(self, slice_: Slice) -> Mapping[int, Sequence[str]]:
         self.asked += 1
-        return self.offered
+        return self.vouched
 
 
 @attrs.define
@@ -270,7 +270,7 @@ def make_scene(tmp_path: Path) -> Iterator[MakeScene]:
         root = tmp_path / "a home"
         Home(root).state.mkdir(parents=True)
         cloud = RemoteCloud(Context(root, "home-1", SystemClock()))
-        cloud.offered = {}
+        cloud.vouched = {}
         environ = {"PATH": os.environ["PATH"], "XDG_RUNTIME_DIR": str(runtime)}
         scene = Scene(root, machines, key, cloud, Links(environ, tmp_path / "dot-ssh"))
         made.append(scene)

@@ -227,7 +227,7 @@ async def test_the_first_key_that_a_host_shows_is_its_own(scene: Scene) -> None:
 
 async def test_another_key_than_the_cloud_vouches_for_is_refused_at_once(scene: Scene) -> None:
     wrong = make_key(scene.root / "another")
-    scene.cloud.offered = {0: (wrong,), 1: (scene.machines[1].public_key,)}
+    scene.cloud.vouched = {0: (wrong,), 1: (scene.machines[1].public_key,)}
     zero, one = scene.hosts()
     with pytest.raises(HostUnreachableError, match="host key is not the one"):
         await hello(zero)
@@ -236,11 +236,11 @@ async def test_another_key_than_the_cloud_vouches_for_is_refused_at_once(scene: 
 
 
 async def test_keys_are_asked_of_the_cloud_once(scene: Scene) -> None:
-    scene.cloud.offered = {
+    scene.cloud.vouched = {
         index: (machine.public_key,) for index, machine in enumerate(scene.machines)
     }
     await on_all(scene.hosts(), hello)
-    scene.cloud.offered = {}
+    scene.cloud.vouched = {}
     await on_all(scene.hosts(), hello)
     assert scene.cloud.asked == 1
 
@@ -315,7 +315,7 @@ async def test_a_host_behind_another_is_reached_by_the_users_own_options(scene: 
 
 
 async def test_no_option_lets_an_unknown_key_in(scene: Scene) -> None:
-    scene.cloud.offered = {0: (make_key(scene.root / "another"),)}
+    scene.cloud.vouched = {0: (make_key(scene.root / "another"),)}
     options = {"StrictHostKeyChecking": "no", "UserKnownHostsFile": "/dev/null"}
     with pytest.raises(HostUnreachableError, match="host key is not the one"):
         await hello(scene.hosts(options=options)[0])

@@ -223,7 +223,7 @@ async def test_another_persons_home_is_refused_with_the_name_of_whose_it_is() ->
             said = await refused(home, NotYoursError)
         finally:
             os.seteuid(0)
-    assert f"the home {home} is root's, and a home is one person's" in said
+    assert f"the home {home} is root's alone" in said
     assert "--home or JOBMAN_HOME" in said
 
 

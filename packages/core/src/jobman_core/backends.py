@@ -56,6 +56,10 @@ class Backends:
         """Give a notifier."""
         return self._get("notifier", name, Notifier)  # type: ignore[type-abstract]
 
+    def any(self, kind: str, name: str) -> Backend:
+        """Give a backend of whatever kind."""
+        return self._get(kind, name, Backend)
+
     async def aclose(self) -> None:
         """Let go of connections."""
         for backend in self._made.values():

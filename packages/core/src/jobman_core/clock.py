@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 
@@ -43,6 +43,11 @@ class SystemClock:
     def jitter(self, seconds: float) -> float:
         """Spread a delay by up to a fifth either way."""
         return seconds * random.uniform(0.8, 1.2)  # noqa: S311 - no secret depends on it
+
+
+def in_seconds(clock: Clock, seconds: float) -> datetime:
+    """Give the moment that comes in so many seconds."""
+    return clock.now() + timedelta(seconds=seconds)
 
 
 def to_text(moment: datetime) -> str:

@@ -14,6 +14,7 @@ from jobman_core.config.surroundings import Surroundings
 from jobman_core.config.tasks import queue_notes, read_tasks
 from jobman_core.errors import ConfigError, Fault, InvalidInputError, PermanentCloudError
 from jobman_core.files import digest, make_folder, put, sync_folder
+from jobman_core.group import check_mine, follow
 from jobman_core.hub import Hub
 from jobman_core.interfaces.backend import Problem
 from jobman_core.interfaces.cloud import Cloud
@@ -183,10 +184,13 @@ async def _create_one(hub: Hub, file: JobFile, draft: JobDraft, archive: Archive
         code = archive.snapshot if archive else None
         text = file.snapshot(job.name.removeprefix(f"{file.base_name}_"), code=code)
         path = hub.home.config(job.user, job.id)
-        make_folder(path.parent.parent)
+        make_folder(path.parent.parent, own=True)
+        if hub.home.shared:
+            check_mine(path.parent.parent)
         # A folder that is there already is somebody else's, and stays so.
         path.parent.mkdir()
-        hub.home.logs(job.user, job.id).mkdir()
+        follow(path.parent)
+        make_folder(hub.home.logs(job.user, job.id))
         if archive is not None:
             await asyncio.to_thread(keep, archive, hub.home.code(job.user, job.id))
         Origin.of(*file.origin, text).put(hub.home.origin(job.user, job.id))

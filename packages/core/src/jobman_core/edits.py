@@ -91,6 +91,7 @@ class Edits:
         from jobman_core.create import check_job_file
 
         hub, job = self._hub, record.job
+        hub.hold(job)
         config = hub.home.config(job.user, job.id)
         origin = Origin.read(hub.home.origin(job.user, job.id))
         if origin is None:
@@ -127,6 +128,7 @@ class Edits:
         Raises:
             NotFoundError: it is not there any more.
         """
+        self._hub.hold(job)
         path = self._hub.home.config(job.user, job.id)
         try:
             spec_hash = digest(path)

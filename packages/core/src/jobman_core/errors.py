@@ -20,13 +20,16 @@ A message says what is wrong and, after a colon, what to do about it. Front ends
 line; a traceback is a bug.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import ClassVar, Final
 
 import attrs
 
 #: Characters of a fault that are shown; files can hold words of any length.
 _LONGEST: Final = 1000
+#: So many names are looked through for the one that was meant: comparing takes long.
+_MOST_NAMES: Final = 5000
 
 
 class JobmanError(Exception):
@@ -147,6 +150,25 @@ class StoreError(JobmanError):
 
 
 # -- how front ends tell of them -----------------------------------------------------------------
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Give the known word that was probably meant; None: it looks like none.
+
+    Where there are very many, only the first of them are looked at.
+    """
+    from difflib import get_close_matches
+
+    names = [*islice(known, _MOST_NAMES)]
+    # Half a word is a beginning far more often than a typing error.
+    starts = [name for name in names if len(word) > 1 and name.startswith(word)]
+    return next(iter([*starts, *get_close_matches(word, names, 1, 0.5)]), None)
+
+
+def instead(word: str, known: Sequence[str]) -> str:
+    """Give the remedy for a word that nobody knows: the nearest known one, else all of them."""
+    near = nearest(word, known)
+    return f"did you mean {near}?" if near else f"use one of {', '.join(known)}"
 
 
 def leaves(error: BaseException) -> list[BaseException]:

@@ -8,6 +8,8 @@ from urllib.parse import quote
 
 import attrs
 
+from jobman_core.group import follow, is_shared
+
 #: Characters that stay as they are when a task's id becomes part of a file name.
 _PLAIN = "-_+=,. "
 _LONGEST = 160
@@ -31,8 +33,12 @@ def file_name(text: str) -> str:
     return plain
 
 
-def make_inside(folder: Path) -> None:
+def make_inside(folder: Path, *, own: bool = False) -> None:
     """Make a folder below a home's ``jobs``; not those: moved away, they may come back.
+
+    Args:
+        folder: to be made, with what it lies in.
+        own: a group that shares the home may look into it and no more.
 
     Raises:
         OSError: it cannot be made, or its home is not there.
@@ -41,7 +47,9 @@ def make_inside(folder: Path) -> None:
         return
     if not any((above / _STATE).is_dir() for above in folder.parents):
         raise FileNotFoundError(errno.ENOENT, "its home is not there", str(folder))
-    folder.mkdir(parents=True, exist_ok=True)
+    for path in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
+        path.mkdir(exist_ok=True)
+        follow(path, own=own and path == folder)
 
 
 @attrs.frozen
@@ -54,6 +62,15 @@ class Home:
     def state(self) -> Path:
         """What is the manager's own."""
         return self.root / "jobs" / _STATE
+
+    @property
+    def shared(self) -> bool:
+        """Whether the accounts of a Unix group use it together.
+
+        It is made for that by a folder that is setgid and writable by its group; later on its own
+        folder says so.
+        """
+        return is_shared(self.state if os.path.lexists(self.state) else self.root)
 
     @property
     def notices_lock(self) -> Path:
@@ -152,6 +169,7 @@ def find_home(given: Path | None, variable: str | None, cwd: Path) -> Path:
     if variable:
         return Path(os.path.expanduser(variable)).absolute()  # noqa: PTH111 - it raises
     for folder in (cwd, *cwd.parents):
-        if (folder / "jobs" / _STATE).is_dir():
+        # One that this account may not look into is told of once it is used.
+        if os.path.isdir(folder / "jobs" / _STATE):  # noqa: PTH112 - Path's own raises
             return folder
     return cwd

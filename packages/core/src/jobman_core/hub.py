@@ -5,7 +5,7 @@ import contextlib
 import copy
 import logging
 import math
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING
 import attrs
 
 from jobman_core.clock import Clock
-from jobman_core.errors import ConfigError, JobmanError, NotFoundError, NotYoursError
+from jobman_core.errors import (
+    ConfigError,
+    JobmanError,
+    NotFoundError,
+    NotYoursError,
+    nearest,
+)
+from jobman_core.group import is_mine
 from jobman_core.home import Home
 from jobman_core.interfaces.store import JobRecord, Store
 from jobman_core.models.job import HoldMode, Job, JobSpec
@@ -141,6 +148,25 @@ class Hub:
             msg = f"job {job.id} belongs to {job.user}: ask them, or an admin of this home"
             raise NotYoursError(msg)
 
+    def holds(self, job: Job) -> bool:
+        """Tell whether a job's files are this account's: no other one can be its controller.
+
+        Where a group shares a home, what is not made by this account may say anything.
+        """
+        try:
+            return not self.home.shared or is_mine(self.home.job(job.user, job.id))
+        except FileNotFoundError:
+            return job.user == self.user
+
+    def hold(self, job: Job) -> None:
+        """Raise NotYoursError unless this account can be the job's controller."""
+        if not self.holds(job):
+            msg = (
+                f"job {job.id} belongs to {job.user}, and runs with their account and their keys "
+                f"alone: ask them, or do it as them (`sudo -u {job.user}`)"
+            )
+            raise NotYoursError(msg)
+
     def surroundings(self) -> "Surroundings":
         """Give what job files are read against."""
         from jobman_core.config.surroundings import Surroundings
@@ -170,8 +196,19 @@ class Hub:
         if found:
             msg = f"{text!r} fits jobs {', '.join(found[:5])}: write more digits"
         else:
-            msg = f"no job {text!r} in {self.home.root}: `jobman list` shows those there are"
+            near = await self._meant(text, ids)
+            hint = f"did you mean {near}?" if near else "`jobman list` shows those there are"
+            msg = f"no job {text!r} in {self.home.root}: {hint}"
         raise NotFoundError(msg)
+
+    async def _meant(self, text: str, ids: Sequence[str]) -> str | None:
+        """Give the id of the job that was probably meant, by its id or its name."""
+        if text.isdigit():
+            # As it was written: the zeros in front of a short one would make it like any other.
+            return nearest(text, ids)
+        names = {record.job.name: record.job.id for record in await self.store.records()}
+        near = nearest(text, names)
+        return names[near] if near is not None else None
 
     async def record(self, text: str) -> JobRecord:
         """Give all facts about a job that is named by its id or last digits."""
@@ -228,13 +265,15 @@ class Hub:
 
         Raises:
             ConfigError: its snapshot was edited into something with faults.
+            NotYoursError: its files are another account's.
         """
         # YAML is too slow to import for commands that only look.
         from jobman_core.config.job import load_snapshot
 
         try:
+            self.hold(job)
             return load_snapshot(self.home.config(job.user, job.id), around)
-        except ConfigError:
+        except (ConfigError, NotYoursError):
             if not to_end:
                 raise
             return JobSpec(job.name, "", HoldMode(), ())
@@ -264,5 +303,6 @@ class Hub:
             environment=self.backends.environment(spec.env_type),
             storages=self.backends.storages(spec.sections),
             links=self.links,
+            reaches_hosts=self.holds(job),
             stuck_after=self.settings.stuck_after,
         )

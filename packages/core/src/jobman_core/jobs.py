@@ -6,6 +6,7 @@ import logging
 import os
 import shutil
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from jobman_core.edits import Change, Edits
@@ -15,9 +16,11 @@ from jobman_core.errors import (
     InvalidInputError,
     JobmanError,
     NotFoundError,
+    NotYoursError,
     StaleLeaseError,
     UnfinishedError,
 )
+from jobman_core.group import owner_of
 from jobman_core.hub import Hub
 from jobman_core.interfaces.store import JobRecord, Note
 from jobman_core.models.job import Desired, EndingKind, Job, Step
@@ -162,7 +165,7 @@ class Jobs:
             mine = job.user == hub.user or hub.user in hub.settings.admins
             if not mine or hub.liveness(record) is Liveness.ALIVE:
                 continue
-            if _to_run(job) or _unfinished(record):
+            if _unfinished(record) or (_to_run(job) and hub.holds(job)):
                 jobs.append(job.id)
         return jobs
 
@@ -291,9 +294,37 @@ class Jobs:
         done = await self._order(job, Desired.DELETED)
         record = await self._hub.store.record(done.id)
         folder = self._hub.home.job(record.job.user, record.job.id)
-        if folder.exists():
-            await asyncio.to_thread(shutil.rmtree, folder)
+        await asyncio.to_thread(self._remove, folder, record.job)
         return done
+
+    def _remove(self, folder: Path, job: Job) -> None:
+        """Remove a job's folder, if it is there.
+
+        Raises:
+            NotYoursError: only another account can.
+        """
+        shared = self._hub.home.shared
+        for place in (folder.parent, folder) if shared else ():
+            if place.is_symlink():
+                what = f"{place} is a link that {owner_of(place) or job.user} laid: remove it"
+                raise NotYoursError(f"job {job.id} is deleted, but {what}")
+        try:
+            # Where others may lay links, none is followed to it, now or a moment later.
+            links = os.O_NOFOLLOW if shared else 0
+            above = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | links)
+        except FileNotFoundError:
+            return
+        try:
+            shutil.rmtree(folder.name, dir_fd=above)
+        except FileNotFoundError:
+            return
+        except PermissionError as error:
+            if not shared:
+                raise
+            how = f"its folder {folder} is for {job.user} to remove, or for root"
+            raise NotYoursError(f"job {job.id} is deleted, but {how}") from error
+        finally:
+            os.close(above)
 
     async def reboot(
         self,
@@ -341,6 +372,8 @@ class Jobs:
         if record.job.queue is None:
             msg = f"job {job} takes no tasks from a queue: `jobman reboot {job}` starts it again"
             raise InvalidInputError(msg)
+        if hub.liveness(record) is not Liveness.ALIVE:
+            hub.hold(record.job)
         tasks = [attempt.task for attempt in record.attempts]
         for attempt in record.attempts:
             await hub.store.set_avoid(job, attempt.task)
@@ -421,7 +454,8 @@ class Jobs:
                 raise UnfinishedError(msg)
             await hub.clock.sleep(LOOK_EVERY)
         session = hub.backends.session(record.job.session)
-        if session.missing() is None:
+        # Another account's is ended by its controller, once that has no more to do.
+        if hub.holds(record.job) and session.missing() is None:
             await session.end(session_name(job))
         return desired
 

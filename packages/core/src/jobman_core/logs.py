@@ -1,25 +1,31 @@
 """Reading what programs and controllers said, while they still say it or later."""
 
-import errno
-import glob
-import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 import attrs
 
-from jobman_core.errors import NotFoundError
+from jobman_core.errors import NotFoundError, nearest
 from jobman_core.hub import Hub
+from jobman_core.log_files import Reader, Source, Tail, steps_in
 from jobman_core.models.attempt import Attempt
-from jobman_core.models.job import Desired
+from jobman_core.models.job import Desired, Step
 from jobman_core.models.lease import Liveness
 from jobman_core.models.view import LogChunk
 
 #: Seconds between two looks while following.
 LOOK_EVERY: Final = 0.25
-_CHUNK: Final = 1 << 20
+#: So many of a job's newest events tell of what was prepared for its present attempt.
+_NEWEST: Final = 100
 _NO_CONTROLLER: Final = "job {0} has no controller: `jobman resume {0}` starts one"
 #: What is to be known of a job whose attempt is followed, where nobody drives it on.
 _UNDRIVEN: Final = {
@@ -27,100 +33,6 @@ _UNDRIVEN: Final = {
     Liveness.DEAD: _NO_CONTROLLER,
     Liveness.HUNG: "the controller of job {0} hangs: `jobman resume {0}` replaces it",
 }
-
-
-@attrs.frozen
-class Tail:
-    """How much of a log is read: its end."""
-
-    lines: int
-    #: Bytes, of each file; a line may be of any length. None: whatever the lines have.
-    most: int | None = None
-
-
-@attrs.define
-class _Reader:
-    """One file, read on from where it was left."""
-
-    path: Path
-    #: Makes a chunk of its bytes, and whether they are the first.
-    make: Callable[[bytes, bool], LogChunk]
-    offset: int = 0
-    started: bool = False
-
-    def skip_to_tail(self, tail: Tail) -> None:
-        """Begin before the end, without reading what stands before that."""
-        try:
-            with self.path.open("rb") as file:
-                end = file.seek(0, os.SEEK_END)
-                least = 0 if tail.most is None else max(0, end - tail.most)
-                found, position = 0, end
-                while position > least and found <= tail.lines:
-                    step = min(_CHUNK // 16, position)
-                    position -= step
-                    file.seek(position)
-                    block = file.read(step)
-                    # The newline at the very end begins no line.
-                    place = step - 1 if position + step == end else step
-                    while (place := block.rfind(b"\n", 0, place)) >= 0:
-                        found += 1
-                        if found == tail.lines:
-                            self.offset = max(position + place + 1, least)
-                            return
-        except FileNotFoundError:
-            return
-        self.offset = end if tail.lines == 0 else least
-
-    def read(self) -> LogChunk | None:
-        """Give what is new, a piece at a time; None where nothing is."""
-        try:
-            with self.path.open("rb") as file:
-                try:
-                    # What was left out of a copy is a hole.
-                    self.offset = os.lseek(file.fileno(), self.offset, os.SEEK_DATA)
-                except OSError as error:
-                    if error.errno != errno.ENXIO:
-                        raise
-                    return None
-                file.seek(self.offset)
-                data = file.read(_CHUNK)
-        except FileNotFoundError:
-            return None
-        if not data:
-            return None
-        self.offset += len(data)
-        first, self.started = not self.started, True
-        return self.make(data, first)
-
-
-class _Source:
-    """The files of one attempt; new ones come as its hosts say their first word."""
-
-    def __init__(self, attempt: Attempt, folder: Path, prefix: str, worker: int | None) -> None:
-        self.attempt = attempt
-        self._folder = folder
-        self._pattern = f"{glob.escape(prefix)}_worker_{'*' if worker is None else worker}.log"
-        self._readers: dict[int, _Reader] = {}
-
-    def skip_to_tail(self, tail: Tail) -> None:
-        """Begin before the end of each file."""
-        self._find()
-        for reader in self._readers.values():
-            reader.skip_to_tail(tail)
-
-    def read(self) -> Iterator[LogChunk]:
-        """Give what is new on all hosts."""
-        self._find()
-        for _, reader in sorted(self._readers.items()):
-            while chunk := reader.read():
-                yield chunk
-
-    def _find(self) -> None:
-        for path in self._folder.glob(self._pattern):
-            worker = path.stem.rpartition("_")[2]
-            if worker.isdigit() and int(worker) not in self._readers:
-                make = partial(LogChunk, self.attempt.task, self.attempt.number, int(worker))
-                self._readers[int(worker)] = _Reader(path, make)
 
 
 @attrs.frozen
@@ -155,6 +67,48 @@ class _Notices:
         return [LogChunk(None, 0, 0, b"", notice=text, urgent=True) for text in news]
 
 
+class _PassedOver:
+    """Tells, once each, of steps that went wrong on the hosts of an attempt, which did without."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._told: set[int] = set()
+
+    async def fresh(self, attempts: Iterable[Attempt]) -> list[LogChunk]:
+        """Give what has become so of attempts that were opened."""
+        return [chunk for attempt in attempts for chunk in await self._of(attempt)]
+
+    async def _of(self, attempt: Attempt) -> list[LogChunk]:
+        try:
+            record = await self._hub.store.record(attempt.job)
+        except NotFoundError:
+            # It ran with Jobman v3, and its job was not taken over: its log was.
+            return []
+        if record.slice is None or record.slice.generation != attempt.generation:
+            return []
+        events = await self._hub.store.newest_events(attempt.job, _NEWEST)
+        began = max((event.id for event in events if event.kind == "slice.ready"), default=0)
+        news = [
+            event
+            for event in events
+            if event.kind == "step.failed" and event.id > began and event.id not in self._told
+        ]
+        self._told |= {event.id for event in news}
+        steps = steps_in(self._hub.home.logs(record.job.user, record.job.id))
+        return [
+            LogChunk(
+                None, 0, 0, b"", notice=_with_its_log(event.text, attempt.job, steps), urgent=True
+            )
+            for event in news
+        ]
+
+
+def _with_its_log(text: str, job: str, steps: Iterable[str]) -> str:
+    """Say where the output of a step is that went wrong."""
+    name = next((step for step in steps if step.removeprefix("prefix_") in text), "NAME")
+    return f"{text}: `jobman logs {job} --step {name}` shows what it said"
+
+
 class _Waiting:
     """Tells who follows why nothing is said, once for each status, and how it ended."""
 
@@ -184,7 +138,7 @@ class Logs:
         """Read what a job's controllers said; who follows is told when there is none."""
         record = await self._hub.record(job)
         path = self._hub.home.logs(record.job.user, record.job.id) / "job.log"
-        reader = _Reader(path, partial(LogChunk, None, 0, 0))
+        reader = Reader(path, partial(LogChunk, None, 0, 0))
         if tail is not None:
             reader.skip_to_tail(tail)
         notices = _Notices(self._hub)
@@ -197,6 +151,37 @@ class Logs:
             for chunk in await notices.fresh([record.job.id]):
                 yield chunk
             await self._hub.clock.sleep(LOOK_EVERY)
+
+    async def step(
+        self, job: str, name: str, *, worker: int | None, follow: bool, tail: Tail | None
+    ) -> AsyncGenerator[LogChunk, None]:
+        """Read what a step of preparing a job's hosts said; who follows does so while it prepares.
+
+        Raises:
+            NotFoundError: there is no log of such a step.
+        """
+        hub = self._hub
+        record = await hub.record(job)
+        job = record.job.id
+        folder = hub.home.logs(record.job.user, job)
+        steps = steps_in(folder)
+        if name not in steps:
+            near = nearest(name, steps)
+            there = f"there are those of {', '.join(steps)}" if steps else "no step has run yet"
+            hint = f"did you mean {near}?" if near else there
+            msg = f"job {job} has no log of a step {name!r}: {hint}"
+            raise NotFoundError(msg)
+        hosts = len(record.slice.hosts) if record.slice else 1
+        source = Source(folder, name, worker, hosts=hosts)
+        if tail is not None:
+            source.skip_to_tail(tail)
+        while True:
+            over = not follow or (await hub.store.record(job)).job.step is not Step.PREPARE
+            for chunk in source.read():
+                yield chunk
+            if over:
+                return
+            await hub.clock.sleep(LOOK_EVERY)
 
     async def job_is_over(self, job: str) -> bool:
         """Tell whether a job has ended, or nobody drives it on."""
@@ -231,23 +216,26 @@ class Logs:
             NotFoundError: no such attempt; without following also when nothing has run yet, or
                 not on that host.
         """
-        first = await _first(chosen, run=run, follow=follow)
+        fresh = [*await _first(chosen, run=run, follow=follow)]
         if not follow:
-            _check_host(first, worker)
-        sources = [await self._open(attempt, worker, tail) for attempt in first]
+            _check_host(fresh, worker)
+        from_end = {attempt.token: tail for attempt in fresh}
+        sources: dict[str, Source] = {}
         seen = {attempt.token for attempt in await chosen.attempts()}
         undriven, waiting = _Notices(self._hub), _Waiting(chosen.state)
+        passed_over = _PassedOver(self._hub)
         while True:
             over = not follow or await chosen.over()
-            attempts = await chosen.attempts()
-            if run is None:
-                sources += await self._newcomers(attempts, seen, worker)
-            for source in sources:
-                for chunk in source.read():
-                    yield chunk
-            live = {attempt.token for attempt in attempts if attempt.live}
-            sources = [source for source in sources if source.attempt.token in live]
-            told = await undriven.fresh(source.attempt.job for source in sources)
+            attempts = {attempt.token: attempt for attempt in await chosen.attempts()}
+            fresh += _newcomers(attempts.values(), seen) if run is None else ()
+            for chunk in await passed_over.fresh(fresh):
+                yield chunk
+            for one in fresh:
+                sources[one.token] = await self._open(one, worker, from_end.get(one.token))
+            for chunk in _read(sources, attempts):
+                yield chunk
+            sources = {token: one for token, one in sources.items() if attempts[token].live}
+            told = await undriven.fresh(attempts[token].job for token in sources)
             if follow and run is None and (over or not sources):
                 told += await waiting.fresh()
             for chunk in told:
@@ -255,18 +243,9 @@ class Logs:
             if over or (run is not None and not sources):
                 return
             await self._hub.clock.sleep(LOOK_EVERY)
+            fresh = []
 
-    async def _newcomers(
-        self, attempts: Sequence[Attempt], seen: set[str], worker: int | None
-    ) -> list[_Source]:
-        """Open the attempts that were not there before."""
-        fresh = [attempt for attempt in attempts if attempt.token not in seen]
-        seen.update(attempt.token for attempt in fresh)
-        return [await self._open(attempt, worker) for attempt in fresh]
-
-    async def _open(
-        self, attempt: Attempt, worker: int | None, tail: Tail | None = None
-    ) -> _Source:
+    async def _open(self, attempt: Attempt, worker: int | None, tail: Tail | None = None) -> Source:
         hub = self._hub
         if attempt.queue is None or attempt.task is None:
             job = (await hub.store.record(attempt.job)).job
@@ -281,10 +260,25 @@ class Logs:
             folder = hub.home.task(queue.folder, attempt.task, hidden=hidden)
             path = hub.home.task_log(folder, attempt.number, attempt.job, 0)
         prefix = path.name.removesuffix("_worker_0.log")
-        source = _Source(attempt, path.parent, prefix, worker)
+        source = Source(path.parent, prefix, worker, task=attempt.task, number=attempt.number)
         if tail is not None:
             source.skip_to_tail(tail)
         return source
+
+
+def _read(sources: Mapping[str, Source], attempts: Mapping[str, Attempt]) -> Iterator[LogChunk]:
+    """Give what is new of attempts, by token."""
+    for token, source in sources.items():
+        # They are known once it was launched.
+        source.hosts = len(attempts[token].hosts)
+        yield from source.read()
+
+
+def _newcomers(attempts: Iterable[Attempt], seen: set[str]) -> list[Attempt]:
+    """Give the attempts that were not there before; they are from now on."""
+    fresh = [attempt for attempt in attempts if attempt.token not in seen]
+    seen.update(attempt.token for attempt in fresh)
+    return fresh
 
 
 def _check_host(attempts: Iterable[Attempt], worker: int | None) -> None:

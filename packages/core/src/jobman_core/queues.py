@@ -7,9 +7,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-import attrs
-
-from jobman_core.errors import HeldError, InvalidInputError, JobmanError, NotFoundError
+from jobman_core.errors import (
+    HeldError,
+    InvalidInputError,
+    JobmanError,
+    NotFoundError,
+    nearest,
+)
 from jobman_core.home import Home
 from jobman_core.hub import Hub
 from jobman_core.interfaces.store import Note
@@ -22,7 +26,7 @@ from jobman_core.models.queue import Queue
 from jobman_core.models.task import Task, TaskStatus
 from jobman_core.models.view import Done, QueueView, TaskDetail
 from jobman_core.run.wind_down import end_attempts
-from jobman_core.views import job_view, why, workers_of
+from jobman_core.views import explained, job_view, workers_of
 
 #: Looked for below the home, in this order, when no file is named.
 DEFAULTS: Final = ("queue_machines/tasks.yaml", "tasks.yaml")
@@ -98,22 +102,19 @@ class Queues:
         """Give a queue, whole, with its workers."""
         queue = await self.find(path)
         views = await self._workers(queue)
-        tasks = [
-            attrs.evolve(task, reason=why(task, views))
-            for task in await self._hub.store.tasks(queue.path)
-        ]
+        tasks = [explained(task, views) for task in await self._hub.store.tasks(queue.path)]
         return QueueView(Path(queue.path), tuple(tasks), workers_of(views), queue.problem)
 
     async def detail(self, path: Path | None, task: str) -> TaskDetail:
         """Give one task, with its history and its logs."""
         hub = self._hub
         queue = await self.find(path)
-        found = await self._task(queue, task)
-        reason = why(found, await self._workers(queue))
+        found = await self.named(queue, task)
+        found = explained(found, await self._workers(queue))
         attempts = await hub.store.attempts(queue=queue.path, task=task)
         folder = hub.home.task(queue.folder, task, hidden=found.spec.hide)
         logs = tuple(sorted(folder.glob("run_*_worker_*.log")))
-        return TaskDetail(attrs.evolve(found, reason=reason), tuple(attempts), logs)
+        return TaskDetail(found, tuple(attempts), logs)
 
     async def match(
         self,
@@ -132,7 +133,7 @@ class Queues:
         queue = await self.find(path)
         tasks = await self._hub.store.tasks(queue.path)
         for task in ids:
-            await self._task(queue, task)
+            await self.named(queue, task)
         chosen = [
             task.id
             for task in tasks
@@ -168,7 +169,7 @@ class Queues:
         queue = await self.find(path)
         known = {task.id: task for task in await hub.store.tasks(queue.path)}
         # The store has the words for one that is not there.
-        found = [known.get(task) or await self._task(queue, task) for task in tasks]
+        found = [known.get(task) or await self.named(queue, task) for task in tasks]
         running = [one for task in found for one in task.running]
         for one in running:
             hub.own((await hub.store.record(one.job)).job)
@@ -225,7 +226,7 @@ class Queues:
     ) -> None:
         """Change one task of a queue, in the store and in what people read."""
         queue = await self.find(path)
-        await self._task(queue, task)
+        await self.named(queue, task)
         await change(queue.path, task, note)
         await self._hub.queues.mirror(Path(queue.path), now=True)
 
@@ -239,5 +240,18 @@ class Queues:
         await self._hub.look_around(records)
         return [job_view(record, self._hub.liveness(record)) for record in records]
 
-    async def _task(self, queue: Queue, task: str) -> Task:
-        return await self._hub.store.task(queue.path, task)
+    async def named(self, queue: Queue, task: str) -> Task:
+        """Give a task by its id.
+
+        Raises:
+            NotFoundError: there is none; where another may have been meant the words name it.
+        """
+        store = self._hub.store
+        try:
+            return await store.task(queue.path, task)
+        except NotFoundError:
+            near = nearest(task, [each.id for each in await store.tasks(queue.path)])
+            if near is None:
+                raise
+        msg = f"no task {task!r} in {queue.path}: did you mean {near}?"
+        raise NotFoundError(msg)

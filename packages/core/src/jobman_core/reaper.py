@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, TypeVar
 
@@ -82,11 +82,16 @@ class Reaper:
             found = await self._see(looks, await self._books(looks, rules, asked), rules)
             if not dry_run:
                 found = await self._few_at_once(self._deal_with, found)
-        return Reaped(
-            tuple(each.told for each in found),
-            unseen=tuple((words_of(look.zone), look.why) for look in looks if look.why),
-            looked=tuple(words_of(look.zone) for look in looks if not look.why),
-        )
+        return _told(looks, found)
+
+    async def look(self) -> Reaped:
+        """Look at all zones once, as :meth:`reap` does; nothing is noted, nor deleted."""
+        hub = self._hub
+        zones, asked = await zones_of(hub), hub.clock.now()
+        looks = await self._few_at_once(self._look, zones)
+        books = await self._books(looks, hub.settings.reap, asked)
+        known = await self._known()
+        return _told(looks, self._found(looks, books, known, hub.settings.reap))
 
     async def _be_alone(self, stack: contextlib.AsyncExitStack) -> None:
         """Wait until nobody else reaps in this home, and let nobody until the stack is unwound."""
@@ -129,9 +134,8 @@ class Reaper:
     async def _see(self, looks: Sequence[Look], books: Books, rules: ReapRules) -> Sequence[Found]:
         """Judge what was listed, and remember it; what is not of no use any more is forgotten."""
         hub = self._hub
-        known = {key: Sighting.of_data(data) for key, data in (await hub.store.recall(WHO)).items()}
-        now = hub.clock.now()
-        found = [each for look in looks for each in found_in(look, books, known, now, rules)]
+        known = await self._known()
+        found = self._found(looks, books, known, rules)
         seen = {each.key: each.sighting for each in found}
         unseen = tuple(prefix_of(look.zone) for look in looks if look.why)
         going = {key_of(x.zone, each) for x in looks for each in x.listed if is_going(each)}
@@ -139,6 +143,21 @@ class Reaper:
         facts = {key: each.to_data() for key, each in seen.items() if each != known.get(key)}
         await hub.store.remember(WHO, {**facts, **dict.fromkeys(gone)})
         return found
+
+    async def _known(self) -> Mapping[str, Sighting]:
+        """Give what earlier looks have noted."""
+        noted = await self._hub.store.recall(WHO)
+        return {key: Sighting.of_data(data) for key, data in noted.items()}
+
+    def _found(
+        self,
+        looks: Iterable[Look],
+        books: Books,
+        known: Mapping[str, Sighting],
+        rules: ReapRules,
+    ) -> Sequence[Found]:
+        now = self._hub.clock.now()
+        return [each for look in looks for each in found_in(look, books, known, now, rules)]
 
     async def _books(self, looks: Iterable[Look], rules: ReapRules, asked: datetime) -> Books:
         """Read what this home knows of the jobs that are named on what was listed."""
@@ -218,6 +237,15 @@ class Reaper:
                 return await act(item)
 
         return await asyncio.gather(*map(one, items))
+
+
+def _told(looks: Sequence[Look], found: Iterable[Found]) -> Reaped:
+    """Give what people are told of it."""
+    return Reaped(
+        tuple(each.told for each in found),
+        unseen=tuple((words_of(look.zone), look.why) for look in looks if look.why),
+        looked=tuple(words_of(look.zone) for look in looks if not look.why),
+    )
 
 
 def _wanted(record: JobRecord) -> bool:

@@ -8,8 +8,11 @@ from zoneinfo import ZoneInfo
 
 import attrs
 
+from jobman_core.billing import bill_of, check_split
+from jobman_core.errors import InvalidInputError
 from jobman_core.hub import Hub
 from jobman_core.interfaces.store import JobRecord
+from jobman_core.models.billing import Bill, Charges, Lacking
 from jobman_core.models.slice import Slice
 from jobman_core.models.status import JobStatus
 from jobman_core.models.usage import Day, IdleSlice, Usage, Used
@@ -45,6 +48,23 @@ class Reports:
             )
         return await self._add_up(used, since, until, by)
 
+    async def bill(self, since: datetime, until: datetime, *, by: str) -> Bill | Lacking:
+        """Say what clouds charged in a span of time; of one whose books are lacking, what is."""
+        check_split(since, until, by)
+        clouds = map(self._hub.backends.cloud, self._hub.plugins.names("cloud"))
+        asked = [cloud for cloud in clouds if cloud.bills]
+        if not asked:
+            msg = "no cloud is installed that says what it charges: pip install jobman-gcp"
+            raise InvalidInputError(msg)
+        # A zone without a name is known by how far it is from UTC.
+        zone = self._name or f"{since:%z}"[:3] + ":" + f"{since:%z}"[3:5]
+        found = await asyncio.gather(*(cloud.costs(since, until, zone) for cloud in asked))
+        known = [each for each in found if isinstance(each, Charges)]
+        for each in found:
+            if isinstance(each, Lacking) and not known:
+                return each
+        return bill_of(known, since, until, by=by)
+
     async def day(self, day: date) -> Day:
         """Say how one day of the home went, and what stands idle now."""
         since, until = (moment.astimezone(self._zone) for moment in day_of(day, self._zone))
@@ -54,7 +74,7 @@ class Reports:
             zone=self._name or since.tzname() or "UTC",
             users=await self._add_up(used, since, until, "user"),
             accelerators=await self._add_up(used, since, until, "accelerator"),
-            idle=tuple(await self._idle()),
+            idle=tuple(await self.idle()),
             reaped=tuple(event.text for event in used.reaped),
         )
 
@@ -71,7 +91,7 @@ class Reports:
             zone=self._zone,
         )
 
-    async def _idle(self) -> Sequence[IdleSlice]:
+    async def idle(self) -> Sequence[IdleSlice]:
         """Give the slices that cost and have been idle for long, the longest first."""
         hub = self._hub
         records = await hub.store.records()

@@ -12,6 +12,8 @@ from typing import Final
 from jobman_core.command import Command
 from jobman_core.edits import Edits
 from jobman_core.errors import CommandFailedError, HeldError, NotFoundError
+from jobman_core.group import opener
+from jobman_core.home import make_inside
 from jobman_core.hub import Hub
 from jobman_core.interfaces.session import SessionStart
 from jobman_core.interfaces.store import Note
@@ -83,7 +85,9 @@ class Starter:
         if missing := session.missing():
             raise CommandFailedError(missing)
         log = hub.home.logs(job.user, job.id) / "job.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
+        make_inside(log.parent)
+        # What the session makes of it would be read by those alone whom a umask lets.
+        os.close(opener(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT))
         start = SessionStart(
             session_name(job.id),
             Command((sys.executable, "-m", "jobman_core", str(hub.home.root), job.id)),
@@ -134,6 +138,7 @@ class Starter:
         import portalocker
 
         record = await self._hub.store.record(job)
+        self._hub.hold(record.job)
         folder = self._hub.home.job(record.job.user, job)
         if not folder.is_dir():
             msg = f"job {job} has no folder {folder}: it was cleaned; create it anew"

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
+from jobman_core.config.places import DEFAULT_CLOUD
 from jobman_core.errors import JobmanError
 from jobman_core.hub import Hub
 from jobman_core.interfaces.cloud import Cloud
@@ -18,6 +19,25 @@ async def zones_of(hub: Hub) -> Sequence[Zone]:
     named = [Zone(cloud, zone, project) for cloud, project, zone in hub.settings.reap.places]
     zones = [*named, *await hub.store.zones(), *await kept_zones(hub.store)]
     return await with_accounts(zones, hub.backends.cloud, hub.settings.project)
+
+
+async def accounts_of(hub: Hub, zones: Iterable[Zone]) -> Sequence[tuple[str, str]]:
+    """Give the clouds and projects whose own zones are asked for: those of a home's zones.
+
+    The one that its jobs use unless they say otherwise is asked where the settings name it, or
+    where the home knows no zone yet.
+
+    Args:
+        hub: the home.
+        zones: that it knows, each with its account.
+    """
+    found = {(zone.cloud, zone.project) for zone in zones}
+    usual = hub.settings.cloud or ("" if found else DEFAULT_CLOUD)
+    if usual and usual not in {cloud for cloud, _ in found}:
+        usual_zone = Zone(usual, "")
+        (named,) = await with_accounts([usual_zone], hub.backends.cloud, hub.settings.project)
+        found.add((usual, named.project))
+    return sorted(found)
 
 
 async def with_accounts(

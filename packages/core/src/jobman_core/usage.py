@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 
 import attrs
 
-from jobman_core.errors import InvalidInputError
+from jobman_core.errors import InvalidInputError, instead
 from jobman_core.models.accelerator import Accelerator
 from jobman_core.models.outcome import OutcomeKind
 from jobman_core.models.slice import SliceRequest
@@ -154,7 +154,7 @@ def usage_of(
         InvalidInputError: there is no such way to split it, or the span ends before it begins.
     """
     if by not in WAYS:
-        raise InvalidInputError(f"a report by {by!r} is not known: use one of {', '.join(WAYS)}")
+        raise InvalidInputError(f"a report by {by!r} is not known: {instead(by, WAYS)}")
     if until < since:
         raise InvalidInputError("a report ends before it begins: let --until come after --since")
     # Between two moments of one zone Python counts the hours on the wall.

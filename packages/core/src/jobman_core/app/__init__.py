@@ -3,6 +3,7 @@
 ``async with App.at(None) as app: jobs = await app.list()``
 """
 
+from jobman_core.app.files import FilesPart
 from jobman_core.app.jobs import JobsPart
 from jobman_core.app.loop import run
 from jobman_core.app.output import OutputPart
@@ -10,6 +11,7 @@ from jobman_core.app.own_files import read_config
 from jobman_core.app.queues import QueuesPart
 from jobman_core.app.reports import ReportsPart
 from jobman_core.app.telling import TellingPart
+from jobman_core.app.watching import WatchingPart
 from jobman_core.hub import Hub
 from jobman_core.interfaces.backend import Duration
 
@@ -17,7 +19,15 @@ from jobman_core.interfaces.backend import Duration
 __all__ = ["App", "Duration", "read_config", "run"]
 
 
-class App(JobsPart, QueuesPart, ReportsPart, TellingPart, OutputPart):
+class App(
+    JobsPart,
+    QueuesPart,
+    ReportsPart,
+    FilesPart,
+    TellingPart,
+    OutputPart,
+    WatchingPart,
+):
     """A home, opened by a person. An asynchronous context manager."""
 
     def acting_for(self, user: str, *, admin: bool = False) -> "App":

@@ -118,13 +118,12 @@ class JobsPart(Opening):
         await self._note_problems(hub, [record])
         slice_ = record.slice if record.slice and record.slice.held else None
         hosts = tuple(HostView(h.index, h.ip) for h in slice_.hosts) if slice_ else ()
-        events = await hub.store.events(job=record.job.id, limit=1_000_000)
         return JobDetail(
             job=job_view(record, hub.liveness(record)),
             slice=record.slice,
             hosts=hosts,
             attempts=tuple(await hub.store.attempts(job=record.job.id)),
-            events=tuple(events[-_EVENTS:]),
+            events=tuple(await hub.store.newest_events(record.job.id, _EVENTS)),
             settings=_settings_of(record),
             folder=hub.home.job(record.job.user, record.job.id),
         )
@@ -264,6 +263,9 @@ class JobsPart(Opening):
 
         hub = await self._ready()
         record = await hub.record(job)
+        hub.hold(record.job)
+        # Who is in a session can end what runs there.
+        hub.own(record.job)
         session = hub.backends.session(record.job.session)
         name = session_name(record.job.id)
         shown = session.attach(name)
@@ -296,6 +298,7 @@ class JobsPart(Opening):
         record = await hub.record(job)
         found, slice_ = record.job, record.slice
         hub.own(found)
+        hub.hold(found)
         if slice_ is None or not slice_.held or slice_.phase is not SlicePhase.READY:
             msg = f"job {found.id} has no slice that is ready: `jobman show {found.id}` says why"
             raise NotFoundError(msg)

@@ -1,18 +1,23 @@
 """A home, and how it is opened by what first needs it."""
 
 import asyncio
+import errno
 import getpass
 import os
+import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
+
+import attrs
 
 from jobman_core.builtin import builtins
 from jobman_core.builtin.sqlite import SqliteStore
 from jobman_core.clock import Clock, SystemClock
 from jobman_core.config.settings import load_settings
-from jobman_core.errors import NotFoundError
+from jobman_core.errors import NotFoundError, NotYoursError
 from jobman_core.files import make_folder
+from jobman_core.group import account, group_of, owner_of
 from jobman_core.home import Home, find_home
 from jobman_core.hub import Hub
 from jobman_core.interfaces.backend import Context
@@ -49,7 +54,8 @@ class Opening:
         Args:
             home: where everything lies.
             make: create the home if there is none; :attr:`made` then says so.
-            user: who acts; by default ``$USER``, else the process's user.
+            user: who acts; by default ``$USER``, else the process's user. In a home that a group
+                shares it is the process's user, whatever ``$USER`` says.
             clock: the machine's, unless a test has its own.
             plugins: those installed, unless a test has its own.
             store: makes the store of the home.
@@ -57,7 +63,7 @@ class Opening:
         """
         self._home = home
         self._make = make
-        self.user = user or os.environ.get("USER") or getpass.getuser()
+        self.user = user or _user_of(home)
         self._clock = clock or SystemClock()
         self._plugins = plugins
         self._make_store = store
@@ -86,6 +92,11 @@ class Opening:
     def home(self) -> Path:
         """The home folder."""
         return self._home.root
+
+    @property
+    def group(self) -> str:
+        """The Unix group that shares the home; empty: it is one account's own."""
+        return group_of(self._home.state) if self._home.shared else ""
 
     @property
     def found(self) -> bool:
@@ -136,6 +147,8 @@ class Opening:
     def _settings(self) -> Settings:
         if self._opened is not None:
             return self._opened.settings
+        # Who is not let in is told that, rather than which file of it they cannot read.
+        _is_there(self._home)
         return load_settings(self._home, plugins=lambda: self.plugins_loaded)
 
     def _surroundings(self) -> "Surroundings":
@@ -159,7 +172,8 @@ class Opening:
                     "`jobman create` make one"
                 )
                 raise NotFoundError(msg)
-            make_folder(self._home.state.parent)
+            shared = self._home.shared
+            make_folder(self._home.state.parent, 0o770 if shared else 0o777)
             make_folder(self._home.state, 0o700)
             self.made = True
             await self._if_there()
@@ -168,7 +182,7 @@ class Opening:
 
     async def _if_there(self) -> Hub | None:
         """Give the home, open; None: there is none."""
-        if self._opened is None and self._home.state.is_dir():
+        if self._opened is None and _is_there(self._home):
             async with self._opening:
                 if self._opened is None:
                     self._opened = await self._open()
@@ -176,6 +190,9 @@ class Opening:
 
     async def _open(self) -> Hub:
         settings = self._settings()
+        if self._home.shared and os.geteuid() == 0:
+            # The system lets root do all of it, with jobman or without.
+            settings = attrs.evolve(settings, admins=(*settings.admins, account(0)))
         store = self._make_store(Context(self._home.root, "", self._clock))
         await store.open()
         return Hub(
@@ -223,3 +240,35 @@ class Opening:
         hub = await self._ready()
         record = await hub.store.record(job)
         return job_view(record, hub.liveness(record))
+
+
+def _user_of(home: Home) -> str:
+    """Say who acts: where accounts share a home nobody is taken for another by what they say."""
+    if home.shared:
+        return account()
+    try:
+        return os.environ.get("USER") or getpass.getuser()
+    except (KeyError, OSError):
+        # Nothing says it, as in a container that runs as a number.
+        return account()
+
+
+def _is_there(home: Home) -> bool:
+    """Tell whether there is a home.
+
+    Raises:
+        NotYoursError: this account is not let in.
+    """
+    try:
+        return stat.S_ISDIR(home.state.stat().st_mode)
+    except PermissionError as error:
+        whose = owner_of(home.root) or "somebody else"
+        msg = (
+            f"the home {home.root} is not open to {account()}: ask {whose} to let you into its "
+            "group, then log in anew; or name another with --home or JOBMAN_HOME"
+        )
+        raise NotYoursError(msg) from error
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            raise
+        return False

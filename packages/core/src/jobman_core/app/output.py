@@ -9,6 +9,7 @@ from jobman_core.errors import InvalidInputError
 from jobman_core.hub import Hub
 from jobman_core.models.attempt import Attempt
 from jobman_core.models.event import Event
+from jobman_core.models.status import JobStatus
 from jobman_core.models.task import TaskStatus
 
 # Start-up is paid by everybody: what only some commands need is imported when they run.
@@ -30,21 +31,24 @@ class OutputPart(Opening):
         worker: int | None = None,
         follow: bool = False,
         controller: bool = False,
+        step: str | None = None,
         tail: int | None = None,
         most: int | None = None,
     ) -> "AsyncGenerator[LogChunk, None]":
-        """Read logs of a job's attempts, of a task's, or of a job's controllers.
+        """Read logs of a job's attempts, its controllers or its steps, or of a task's attempts.
 
         With ``tail`` their last lines, and of those at most about ``most`` bytes of each host.
         """
-        from jobman_core.logs import Logs, Selection, Tail
+        from jobman_core.log_files import Tail
+        from jobman_core.logs import Logs, Selection
 
         end = None if tail is None else Tail(tail, most)
         hub = await self._ready()
         logs = Logs(hub)
         if task is not None:
-            found = await (await self._queues(queue)).find(queue)
-            await hub.store.task(found.path, task)
+            queues = await self._queues(queue)
+            found = await queues.find(queue)
+            await queues.named(found, task)
             chosen = self._of_task(hub, found.path, task)
             chunks = logs.read(chosen, run=run, worker=worker, follow=follow, tail=end)
         elif job is None:
@@ -52,6 +56,8 @@ class OutputPart(Opening):
             raise InvalidInputError(msg)
         elif controller:
             chunks = logs.controller(job, follow=follow, tail=end)
+        elif step is not None:
+            chunks = logs.step(job, step, worker=worker, follow=follow, tail=end)
         else:
             full = await hub.resolve(job)
 
@@ -64,6 +70,8 @@ class OutputPart(Opening):
             async def state() -> tuple[str, str]:
                 view = await self._view(full)
                 why = f": {view.reason}" if view.reason else ""
+                if view.status is JobStatus.PREPARING:
+                    why += f" (`jobman logs {full} --step NAME` shows what a step says)"
                 return view.status, f"job {full} is {view.status}{why}"
 
             chosen = Selection(attempts, over, state)

@@ -6,10 +6,18 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from jobman_core.app.opening import Opening
+from jobman_core.interfaces.backend import Context
 
 # Start-up is paid by everybody: what only some commands need is imported when they run.
 if TYPE_CHECKING:
-    from jobman_core.models.reap import Holding, KeptSlice, Reaped
+    from pathlib import Path
+
+    from jobman_core.doctor.plugins import Installed
+    from jobman_core.models.billing import Bill, Lacking
+    from jobman_core.models.checkup import Examined
+    from jobman_core.models.quota import Quota
+    from jobman_core.models.reap import KeptSlice, Reaped
+    from jobman_core.models.storage import BucketSize, Tell
     from jobman_core.models.usage import Day, Usage
 
 
@@ -46,6 +54,25 @@ class ReportsPart(Opening):
 
         return await Reports(await self._ready(), zone=zone).day(day)
 
+    async def billing(
+        self, since: datetime, until: datetime, *, by: str = "service"
+    ) -> "Bill | Lacking":
+        """Say what clouds charged in a span of time; what is lacking where nobody can say.
+
+        Args:
+            since: the first moment.
+            until: the first moment that is not part of it.
+            by: the split: ``day``, ``service`` or ``user``.
+
+        Raises:
+            InvalidInputError: there is no such split, the span ends before it begins, settings are
+                wrong, or no cloud is installed that has books.
+            CloudError: they could not be read.
+        """
+        from jobman_core.reports import Reports
+
+        return await Reports(await self._ready()).bill(since, until, by=by)
+
     async def chart(self, usage: "Usage") -> bytes:
         """Draw a usage report (PNG).
 
@@ -55,6 +82,16 @@ class ReportsPart(Opening):
         from jobman_core.chart import draw
 
         return await asyncio.to_thread(draw, usage)
+
+    async def bill_chart(self, bill: "Bill") -> bytes:
+        """Draw a bill (PNG).
+
+        Raises:
+            InvalidInputError: matplotlib is not installed.
+        """
+        from jobman_core.chart import draw
+
+        return await asyncio.to_thread(draw, bill)
 
     async def reap(
         self,
@@ -89,14 +126,62 @@ class ReportsPart(Opening):
         )
         return await keeper.keep(kept)
 
-    async def quota(self) -> Sequence["Holding"]:
-        """Say what the accounts of this home hold, dead things too, by zone and family.
+    async def quota(self) -> "Quota":
+        """Say what the accounts of this home hold, dead things too, and how much they may.
 
-        Asked are the zones where this home has had slices, or keeps some alive, and those of the
-        settings' ``reap.places``. What others hold there counts as well.
+        Asked are the zones of the accounts, those where this home has had slices or keeps some
+        alive, and those of the settings' ``reap.places``. What others hold there counts as well.
         """
         from jobman_core.quota import Accounts
-        from jobman_core.territory import zones_of
+        from jobman_core.territory import accounts_of, zones_of
 
         hub = await self._ready()
-        return await Accounts(hub.backends.cloud, hub.clock).holdings(await zones_of(hub))
+        zones = await zones_of(hub)
+        accounts = await accounts_of(hub, zones)
+        return await Accounts(hub.backends.cloud, hub.clock).quota(zones, accounts)
+
+    async def storage(
+        self, buckets: Sequence[str] = (), *, exact: bool = False, tell: "Tell | None" = None
+    ) -> "Sequence[BucketSize]":
+        """Say what buckets hold, the largest first; where that cannot be known, why not.
+
+        Args:
+            buckets: which; none: all of the account, and those that jobs of this home mount.
+            exact: count every object, by top-level folder, instead of asking for yesterday's sum.
+            tell: hears what is known of a bucket so far, while its objects are counted.
+
+        Raises:
+            InvalidInputError: no storage is installed that knows.
+        """
+        from jobman_core.storage_report import sizes_of
+
+        return await sizes_of(await self._ready(), buckets, exact=exact, tell=tell)
+
+    async def doctor(
+        self,
+        files: "Sequence[Path]" = (),
+        plugins: "Sequence[Installed]" = (),
+        *,
+        offline: bool = False,
+    ) -> "Sequence[Examined]":
+        """Look at all that jobman needs, of the machine, this home and its accounts.
+
+        There need be no home, and nothing is made of one that is not there.
+
+        Args:
+            files: job files that are to be run.
+            plugins: those of a front end.
+            offline: nothing of a network is asked.
+        """
+        from jobman_core.doctor import Doctor
+
+        doctor = Doctor(
+            self._home,
+            self.user,
+            self._clock,
+            self.plugins_loaded,
+            self._make_store(Context(self.home, "", self._clock)),
+            self._settings,
+            self._ready,
+        )
+        return await doctor.examine(files, plugins, offline=offline)

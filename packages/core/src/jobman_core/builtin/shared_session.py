@@ -11,7 +11,6 @@ from jobman_core import process
 from jobman_core.builtin.process_session import ProcessSession
 from jobman_core.command import Command
 from jobman_core.errors import CommandFailedError
-from jobman_core.home import Home
 from jobman_core.interfaces.backend import Context, Duration
 from jobman_core.interfaces.session import Session, SessionStart
 
@@ -22,7 +21,7 @@ _LOOK_EVERY = 0.05
 
 @attrs.frozen
 class SharedSettings:
-    """The keys of ``sessions.shared`` in ``jobman.yaml``."""
+    """``sessions.shared``: one process for many jobs."""
 
     #: Seconds without a job after which the process ends.
     idle: Duration = Duration(300.0)
@@ -42,8 +41,6 @@ class SharedSession(Session):
     def __init__(self, context: Context) -> None:
         """Keep where the process and its jobs are written down."""
         super().__init__(context)
-        home = Home(context.home)
-        self._log = home.state / "shared.log"
         self._roster = process.Roster.of_home(context.home, os.getuid())
         self._records = process.Records.of_home(context.home)
         self._process = ProcessSession(context)
@@ -81,7 +78,7 @@ class SharedSession(Session):
             await asyncio.sleep(_LOOK_EVERY)
         identity = self._records.read(self._roster.process)
         who = identity.pid if identity else "?"
-        raise CommandFailedError(f"process {who} does not let go of {name}: see {self._log}")
+        raise CommandFailedError(f"process {who} does not let go of {name}: see {self._roster.log}")
 
     async def mend(self) -> None:
         """Start the process again if it is gone and controllers are left that it is to run."""
@@ -92,7 +89,9 @@ class SharedSession(Session):
     async def _start_process(self, env: Mapping[str, str]) -> None:
         home = self.context.home
         command = Command((sys.executable, "-m", "jobman_core", str(home)))
-        await self._process.start(SessionStart(self._roster.process, command, self._log, home, env))
+        await self._process.start(
+            SessionStart(self._roster.process, command, self._roster.log, home, env)
+        )
 
     async def _lives(self) -> bool:
         """Tell whether the process lives; a stopped one hears nobody and is replaced."""

@@ -11,7 +11,7 @@ from jobman_core.config.identities import WITHOUT_SSH, faults_of, home_folder
 from jobman_core.config.interpolate import NAME, TPU_NAME
 from jobman_core.config.nodes import Map, Node, Path_, Scalar, Seq, as_int, is_null, short
 from jobman_core.config.places import cloud_of, planned_hosts, read_places
-from jobman_core.config.reading import Reading, section_backends
+from jobman_core.config.reading import Reading, section_kinds, section_shape
 from jobman_core.config.sections import (
     MAIL_SECTION,
     PLUGIN_SECTIONS,
@@ -200,7 +200,7 @@ def _sections(
     chosen = job.env_type if job else _raw(reading, "env_type")
     result: dict[str, Mapping[str, Any]] = {}
     for name in reading.tree:
-        kinds = _kinds(reading, name)
+        kinds = section_kinds(reading.around, name)
         if not kinds:
             continue
         section = reading.section(name)
@@ -210,7 +210,7 @@ def _sections(
         if unused and chosen is None:
             # With an env_type it is one to switch to.
             notes.append(f"{name} is passed over: `env_type: {name}` below job lets it count")
-        shape = _section_shape(reading, name)
+        shape = section_shape(reading.around, name)
         value = structure(section, shape, (name,), reading.faults, partial=unused)
         if value is not None and not unused:
             result[name] = to_plain(value)
@@ -225,21 +225,6 @@ def _sections(
             "home, below `notifiers: email:` of jobman.yaml, with jobman-notify-email installed"
         )
     return result
-
-
-def _kinds(reading: Reading, name: str) -> set[str]:
-    """Tell what kinds of backend a section may belong to; ``ssh`` is the core's own."""
-    kinds = {kind for kind, _ in section_backends(reading.around, name)}
-    if name in PLUGIN_SECTIONS:
-        kinds.add(PLUGIN_SECTIONS[name][0] or name)
-    return kinds
-
-
-def _section_shape(reading: Reading, name: str) -> type:
-    for _, backend in section_backends(reading.around, name):
-        if backend.Config is not NoConfig:
-            return backend.Config
-    return PLUGIN_SECTIONS[name][1] if name in PLUGIN_SECTIONS else NoConfig
 
 
 def _installed(reading: Reading, kind: str, name: str, path: Path_) -> bool:

@@ -158,6 +158,15 @@ def read_snapshot(path: Path, around: Surroundings, job: str | None = None) -> J
     return _job_file(read_source(path), around, fresh=False, job=job)
 
 
+def parse_snapshot(text: str, path: Path, around: Surroundings) -> JobFile:
+    """Read the text of a job's ``config.yaml`` that lies, or will lie, at a path.
+
+    Raises:
+        ConfigError: every fault of the text.
+    """
+    return _job_file(parse_source(text, path), around, fresh=False)
+
+
 def load_snapshot(path: Path, around: Surroundings) -> JobSpec:
     """Read a job's ``config.yaml`` as what the job is.
 

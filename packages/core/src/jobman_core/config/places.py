@@ -55,7 +55,7 @@ def read_places(reading: Reading) -> tuple[SliceRequest, ...]:
     known = _CORE_KEYS | {a.name for a in attrs.fields(options_shape)}
     for key in section:
         if key not in known:
-            faults.unknown(("tpu", key), known, place=section.at.get(key))
+            faults.unknown(("tpu", key), sorted(known), place=section.at.get(key))
     core = section.without(set(section) - _CORE_KEYS)
     shape = structure(core, TpuSection, ("tpu",), faults)
     if not _has_zone(section) and (cloud is None or cloud.default_zone is None):

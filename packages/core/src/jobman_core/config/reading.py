@@ -122,6 +122,22 @@ def section_backends(around: Surroundings, name: str) -> Iterator[tuple[str, typ
             yield kind, found
 
 
+def section_kinds(around: Surroundings, name: str) -> set[str]:
+    """Tell what kinds of backend a section may belong to; ``ssh`` is the core's own."""
+    kinds = {kind for kind, _ in section_backends(around, name)}
+    if name in PLUGIN_SECTIONS:
+        kinds.add(PLUGIN_SECTIONS[name][0] or name)
+    return kinds
+
+
+def section_shape(around: Surroundings, name: str) -> type:
+    """Give the class that a section is read into, where it belongs to a backend."""
+    for _, backend in section_backends(around, name):
+        if backend.Config is not NoConfig:
+            return backend.Config
+    return PLUGIN_SECTIONS[name][1] if name in PLUGIN_SECTIONS else NoConfig
+
+
 def _check_sections(root: Map, around: Surroundings, faults: Faults) -> None:
     known = [*CORE_SECTIONS, *PLUGIN_SECTIONS]
     for name in root:

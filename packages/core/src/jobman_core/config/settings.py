@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,7 +19,8 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from jobman_core.config.text import SMALL, read_bytes
+from jobman_core.config.text import SMALL, read_bytes, whole
+from jobman_core.group import account, is_mine
 from jobman_core.home import Home
 from jobman_core.models.notice import NotifyRule
 from jobman_core.models.reap import ReapRules
@@ -51,13 +53,15 @@ def load_settings(
             when a file, or what is installed, has changed.
 
     Raises:
-        ConfigError: a file has faults.
+        ConfigError: a file has faults, or not who owns the home wrote it.
     """
+    if home.shared:
+        _check_owner(home)
     files = [(path, _content(path)) for path in (home.settings, own or own_settings())]
     if not any(content for _, content in files):
         return Settings()
     digest = _digest(files, () if plugins is None else _installed())
-    cache = home.state / "settings.json"
+    cache = home.state / (f"settings-{os.geteuid()}.json" if home.shared else "settings.json")
     kept = _recall(cache, digest)
     if kept is not None:
         return kept
@@ -80,11 +84,32 @@ def _content(path: Path) -> bytes | None:
     return read_bytes(path, SMALL)
 
 
+def _check_owner(home: Home) -> None:
+    """Refuse the lab's settings where anybody of the group may have written them.
+
+    They say who is an admin, and how everybody's programs reach their hosts.
+
+    Raises:
+        ConfigError: another than the home's owner, or root, has written them, or may.
+    """
+    path, owner = home.settings, home.root.stat().st_uid
+    try:
+        status = path.stat()
+    except OSError:
+        # Reading it says what is wrong, if it is there.
+        return
+    if status.st_uid not in (owner, 0):
+        who, whose = account(status.st_uid), account(owner)
+        raise whole(path, f"{who} wrote it, and the shared home is {whose}'s: `chown {whose}` it")
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise whole(path, "others may write it, and it says who is an admin: `chmod 640` it")
+
+
 def _installed() -> Iterator[str]:
     """Tell one set of plugins from another, without loading any: installing changes a folder."""
     yield f"disabled={os.environ.get('JOBMAN_DISABLED_PLUGINS', '')}"
     for folder in sys.path:
-        if folder.endswith("-packages") and Path(folder).is_dir():
+        if folder.endswith("-packages") and os.path.isdir(folder):  # noqa: PTH112 - Path's own raises
             yield f"{folder}={Path(folder).stat().st_mtime_ns}"
 
 
@@ -103,7 +128,7 @@ def _recall(cache: Path, digest: str) -> Settings | None:
     """Give what is kept; None: nothing, something else, or nothing that can be read."""
     try:
         kept = json.loads(cache.read_bytes())
-        if kept["digest"] != digest:
+        if kept["digest"] != digest or not is_mine(cache):
             return None
         values = kept["settings"]
         as_they_were = {key: values[key] and NotifyRule.of_data(values[key]) for key in _RULES} | {

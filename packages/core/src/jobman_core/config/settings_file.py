@@ -29,7 +29,7 @@ from jobman_core.models.settings import Settings
 from jobman_core.plugins import Plugins
 
 #: Sections that hold one section a backend.
-_BACKENDS: Final = ("clouds", "sessions", "environments", "storages", "stores", "notifiers")
+BACKENDS: Final = ("clouds", "sessions", "environments", "storages", "stores", "notifiers")
 #: What holds for everybody, and nobody may say for oneself: who may act on whose jobs, when a
 #: controller counts as lost, and what is deleted.
 _SHARED: Final = ("admins", "lease", "beat", "reap")
@@ -37,29 +37,49 @@ _Sections = dict[str, dict[str, Any]]
 
 
 @attrs.frozen
-class _Shape:
-    """The keys of a settings file."""
+class SettingsFile:
+    """What holds for all jobs of a home, unless a file or a flag says otherwise."""
 
+    #: For job files without ``tpu.cloud``; by default ``gcp``.
     cloud: Line | None = None
+    #: For job files without ``job.session``; by default tmux where it is installed.
     session: Line | None = None
+    #: The cloud project, for job files without ``tpu.project``.
     project: Line | None = None
+    #: Users who may act on everybody's jobs; in the lab's file alone.
     admins: tuple[Line, ...] = ()
+    #: That times are shown in, like ``Europe/Paris``; by default the machine's.
     time_zone: TimeZone | None = None
+    #: What a chip-hour costs, by family (``v6e``): an amount, or a map.
     prices: dict[str, Price] | None = None
+    #: The day that the prices are of.
     prices_of: Day | None = None
+    #: That the prices are in; by default US dollars.
     currency: Currency | None = None
+    #: Who is told of what.
     notify: NotifyRule | None = None
-    #: Another name of it.
+    #: Another name of ``notify``.
     notices: NotifyRule | None = None
+    #: A job may wait for its slice for so long before people are told; by default 6 hours.
     stuck_after: Duration | None = None
+    #: Without a beat for so long, a controller counts as lost; by default 90 seconds. In the
+    #: lab's file alone.
     lease: Duration | None = None
+    #: Between two beats of a controller; by default 15 seconds. In the lab's file alone.
     beat: Duration | None = None
+    #: What may be done with what is dead at the cloud; in the lab's file alone.
     reap: ReapSection | None = None
+    #: Settings of clouds, each by its name.
     clouds: _Sections | None = None
+    #: Settings of sessions, each by its name.
     sessions: _Sections | None = None
+    #: Settings of environments, each by its name.
     environments: _Sections | None = None
+    #: Settings of storages, each by its name.
     storages: _Sections | None = None
+    #: Settings of stores, each by its name.
     stores: _Sections | None = None
+    #: Settings of notifiers, each by its name.
     notifiers: _Sections | None = None
 
 
@@ -107,7 +127,7 @@ def _read(
     source = parse_source(text, path)
     faults = Faults(source.path, source.root, source.faults)
     root = _without_empty_sections(source.root)
-    shape = structure(root, _Shape, (), faults)
+    shape = structure(root, SettingsFile, (), faults)
     backends = _structure_backends(root, plugins, faults) if plugins is not None else {}
     if path != lab:
         _refuse_shared(root, lab, faults)
@@ -135,7 +155,7 @@ def _refuse_shared(root: Map, lab: Path, faults: Faults) -> None:
 def _structure_backends(root: Map, plugins: Plugins, faults: Faults) -> dict[str, Any]:
     """Read the sections of backends that are installed as their ``Settings`` say."""
     found: dict[str, Any] = {}
-    for kinds in _BACKENDS:
+    for kinds in BACKENDS:
         section, kind = root.get(kinds), kinds.removesuffix("s")
         for name, node in section.items() if isinstance(section, Map) else ():
             if isinstance(node, Map) and plugins.has(kind, name):
@@ -166,7 +186,7 @@ def _check_pulse(settings: Settings, place: Fault) -> list[Fault]:
 def _without_empty_sections(root: Map) -> Map:
     """Let ``clouds: {local: null}`` say as much as nothing."""
     fresh = root.without(())
-    for kind in _BACKENDS:
+    for kind in BACKENDS:
         section: Node | None = root.get(kind)
         if isinstance(section, Map):
             fresh[kind] = section.without([name for name, node in section.items() if is_null(node)])
@@ -183,10 +203,10 @@ def _overlay(below: dict[str, Any], above: dict[str, Any]) -> None:
 
 
 def _settings(merged: dict[str, Any]) -> Settings:
-    values = {key: value for key, value in merged.items() if key not in _BACKENDS}
+    values = {key: value for key, value in merged.items() if key not in BACKENDS}
     if "reap" in values:
         values["reap"] = _rules(**values["reap"])
-    values["backends"] = {kind: merged[kind] for kind in _BACKENDS if kind in merged}
+    values["backends"] = {kind: merged[kind] for kind in BACKENDS if kind in merged}
     return Settings(**{**values, "admins": tuple(values.get("admins", ()))})
 
 

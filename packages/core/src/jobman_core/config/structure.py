@@ -190,7 +190,8 @@ def _origin(hint: _Hint) -> _Hint:
     return hint if found is None else found
 
 
-def _is_sequence(hint: _Hint) -> bool:
+def is_sequence(hint: _Hint) -> bool:
+    """Tell whether an annotation is that of a list of any length."""
     origin = _origin(hint)
     if not isinstance(origin, typing.Hashable) or origin not in _SEQUENCES:
         return False
@@ -206,7 +207,8 @@ def _sequence(node: object, hint: _Hint) -> object:
     return make(values.each(enumerate(node), lambda child: _converter().structure(child, item)))
 
 
-def _is_mapping(hint: _Hint) -> bool:
+def is_mapping(hint: _Hint) -> bool:
+    """Tell whether an annotation is that of a map with any keys."""
     return (_origin(hint)) in (dict, Mapping)
 
 
@@ -241,7 +243,7 @@ def _class_of(converter: cattrs.Converter, cls: type) -> Callable[[Any, Any], An
 
 
 #: How the values of each kind are read.
-_READERS: Final[Mapping[Any, _Reader]] = {
+READERS: Final[Mapping[Any, _Reader]] = {
     bool: values.boolean,
     int: values.whole_number,
     float: values.fraction,
@@ -286,8 +288,8 @@ def _converter() -> cattrs.Converter:
     converter.register_structure_hook_factory(attrs.has, lambda cls: _class_of(converter, cls))
     hooks: Sequence[tuple[Callable[[Any], bool], Callable[[Any, Any], Any]]] = (
         (lambda hint: hint is Any, lambda node, _: to_data(node)),
-        (_is_sequence, _sequence),
-        (_is_mapping, _mapping),
+        (is_sequence, _sequence),
+        (is_mapping, _mapping),
         (
             lambda hint: typing.get_origin(hint) is typing.Literal,
             lambda node, hint: values.choice(node, list(map(str, typing.get_args(hint)))),
@@ -295,7 +297,7 @@ def _converter() -> cattrs.Converter:
     )
     for test, hook in hooks:
         converter.register_structure_hook_func(test, hook)
-    for hint, read in _READERS.items():
+    for hint, read in READERS.items():
         converter.register_structure_hook(hint, _two(read))
     converter.register_structure_hook(enum.Enum, _enum)
     converter.register_structure_hook(str, _text)

@@ -14,7 +14,14 @@ import attrs
 from jobman_core.config.faults import Faults, check_hosts, meant
 from jobman_core.config.nodes import Map, Node, Path_, Scalar, Seq, is_null, locate, short, what
 from jobman_core.config.reading import places_of
-from jobman_core.config.sections import CodeSection, RepoSection, TaskDefaults, TaskSection
+from jobman_core.config.sections import (
+    CodeSection,
+    GroupSection,
+    RepoSection,
+    TaskDefaults,
+    TaskSection,
+    TasksFile,
+)
 from jobman_core.config.shipped import code_of
 from jobman_core.config.source import Source, parse_source
 from jobman_core.config.structure import structure
@@ -25,9 +32,9 @@ from jobman_core.models.job import JobSpec
 from jobman_core.models.notice import NotifyRule
 from jobman_core.models.task import Code, QueueDefinition, Repo, TaskSpec
 
-_KEYS: Final = ("repos", "defaults", "accelerators", "notify")
+_KEYS: Final = tuple(a.name for a in attrs.fields(TasksFile))
 _TASKS: Final = "tasks"
-_GROUP_KEYS: Final = frozenset((*(a.name for a in attrs.fields(TaskDefaults)), _TASKS))
+_GROUP_KEYS: Final = frozenset(a.name for a in attrs.fields(GroupSection))
 _MAIN: Final = "main"
 #: Looking for the nearest of many ids takes long: only so many wrong ones get a suggestion.
 _SUGGESTIONS: Final = 10
@@ -183,7 +190,7 @@ class _Reader:
         group = self._map(path, node)
         for key in group:
             if key not in _GROUP_KEYS:
-                self.faults.unknown((*path, key), _GROUP_KEYS, place=group.at.get(key))
+                self.faults.unknown((*path, key), sorted(_GROUP_KEYS), place=group.at.get(key))
         own = self._settings(group.without(set(group) - _GROUP_KEYS | {_TASKS}), path)
         if accelerator is not None:
             for where, settings in ((("defaults",), defaults), (path, own)):

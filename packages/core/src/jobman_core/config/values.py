@@ -28,16 +28,17 @@ from jobman_core.models.task import Workers
 
 _T = TypeVar("_T")
 
-_UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_ZONE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+#: Seconds, by the letter that stands for them.
+UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+ZONE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 #: No moment so much later than another is beyond the calendar.
 _LONGEST_DURATION: Final = 100 * 365.25 * 86400
-_DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([smhd]?)")
-_TIME: Final = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_USER: Final = re.compile(r"[a-z_][a-z0-9_-]*")
-_SUFFIX: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,30}")
-_SNAPSHOT: Final = re.compile(r"[0-9a-f]{64}")
+DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([smhd]?)")
+TIME: Final = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
+CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+USER: Final = re.compile(r"[a-z_][a-z0-9_-]*")
+SUFFIX: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,30}")
+SNAPSHOT: Final = re.compile(r"[0-9a-f]{64}")
 #: What a program is told by jobman itself.
 _RESERVED: Final = "JOBMAN_"
 _LONGEST_NAME: Final = 100
@@ -66,7 +67,7 @@ def line(node: object) -> str:
     value = text(node)
     if not value.strip():
         raise WrongValueError("it is empty: write a value")
-    if _CONTROL.search(value):
+    if CONTROL.search(value):
         raise WrongValueError(f"it must be one line of plain text, not {short(value)!r}")
     return value
 
@@ -81,7 +82,7 @@ def zone(node: object) -> str:
 
 def is_zone(value: str) -> bool:
     """Tell whether a text can name a zone."""
-    return _ZONE.fullmatch(value) is not None
+    return ZONE.fullmatch(value) is not None
 
 
 def script(node: object) -> str:
@@ -149,8 +150,8 @@ def seconds(value: str) -> float:
     Raises:
         ValueError: it is none.
     """
-    found = _DURATION.fullmatch(value.strip())
-    number = float(found[1]) * _UNITS[found[2]] if found else math.inf
+    found = DURATION.fullmatch(value.strip())
+    number = float(found[1]) * UNITS[found[2]] if found else math.inf
     if not math.isfinite(number):
         raise WrongValueError(
             f"{short(value)!r} is no duration: write seconds, or something like 90s, 10m, 2h, 1d"
@@ -199,7 +200,7 @@ def loop(node: object) -> Loop:
 def user(node: object) -> str:
     """Read the name of a user of the hosts."""
     name = line(node)
-    if not _USER.fullmatch(name):
+    if not USER.fullmatch(name):
         raise WrongValueError(
             f"{short(name)!r} is no user name: use small letters, digits, - and _"
         )
@@ -209,7 +210,7 @@ def user(node: object) -> str:
 def suffix(node: object) -> str:
     """Read what makes a name unique."""
     word = line(node)
-    if not _SUFFIX.fullmatch(word):
+    if not SUFFIX.fullmatch(word):
         raise WrongValueError(
             f"{short(word)!r} cannot end a name: write auto, a number or one word"
         )
@@ -250,7 +251,7 @@ def time_zone(node: object) -> str:
 def time_of_day(node: object) -> time:
     """Read a time of day, like ``09:00``."""
     value = line(node)
-    found = _TIME.fullmatch(value)
+    found = TIME.fullmatch(value)
     if not found:
         raise WrongValueError(f"{short(value)!r} is no time of day: write one like 09:00")
     return time(int(found[1]), int(found[2]))
@@ -298,7 +299,7 @@ def pattern(node: object) -> str:
 def snapshot(node: object) -> str:
     """Read the hash of an archive of code."""
     value = line(node)
-    if not _SNAPSHOT.fullmatch(value):
+    if not SNAPSHOT.fullmatch(value):
         raise WrongValueError(
             f"{short(value)!r} names no snapshot of code: take it out to ship the folder as it is"
         )

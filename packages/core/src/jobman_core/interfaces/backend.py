@@ -1,13 +1,16 @@
 """The base of everything that a plugin provides."""
 
 from abc import ABC
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NewType
 
 import attrs
 
 from jobman_core.clock import Clock
+from jobman_core.models.checkup import Checkup
+from jobman_core.models.job import JobSpec
+from jobman_core.models.zone import Zone
 
 #: Seconds; in files also ``90s``, ``10m``, ``2h`` or ``1d``.
 Duration = NewType("Duration", float)
@@ -46,6 +49,22 @@ class Context:
     settings: Mapping[str, Any] = attrs.field(factory=dict)
 
 
+@attrs.frozen
+class Scope:
+    """What a check-up is about: for what a backend is to be used."""
+
+    #: Settings, jobs or job files name it: what it lacks is broken, and no mere surprise.
+    wanted: bool = False
+    #: Nothing of a network may be asked.
+    offline: bool = False
+    #: The cloud account of jobs that name none, as the settings say.
+    project: str | None = None
+    #: Where the home has had slices, or keeps some.
+    zones: tuple[Zone, ...] = ()
+    #: What the job files ask for that are to be run.
+    specs: tuple[JobSpec, ...] = ()
+
+
 class Backend(ABC):
     """Anything that a plugin provides; made once a home, when it is first used.
 
@@ -64,3 +83,15 @@ class Backend(ABC):
     def __init__(self, context: Context) -> None:
         """Keep what it was given; nothing is touched yet."""
         self.context = context
+
+    async def checkups(self, scope: Scope) -> Sequence[Checkup]:
+        """Say how what it needs of this machine, or of an account, stands (``jobman doctor``).
+
+        Asked all at once, each backend with a limit of half a minute; what raises is told. Nothing
+        is made in the home, which need not be there.
+
+        Args:
+            scope: for what it is to be used.
+        """
+        del scope
+        return ()

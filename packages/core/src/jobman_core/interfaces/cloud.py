@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, ClassVar, Final
 
 import attrs
@@ -9,6 +10,8 @@ import attrs
 from jobman_core.errors import HeldError, InvalidInputError
 from jobman_core.interfaces.backend import Backend, Problem
 from jobman_core.interfaces.host import Host, Runner
+from jobman_core.models.billing import Charges, Lacking
+from jobman_core.models.quota import Allowances
 from jobman_core.models.slice import (
     Observation,
     Present,
@@ -72,6 +75,9 @@ class Cloud(Backend):
     #: One list call of a zone, shared by all controllers of a home, is cheaper than a look at each
     #: slice: :meth:`list_slices` tells of a slice all that :meth:`observe` does.
     looks_by_zone: ClassVar[bool] = False
+
+    #: It has books of what it charges: :meth:`costs` can be asked.
+    bills: ClassVar[bool] = False
 
     #: Seconds for which a request whose answer nobody heard may be on its way to the cloud, before
     #: a look tells of it.
@@ -147,6 +153,31 @@ class Cloud(Backend):
             CloudError: there is no list now; nothing follows from that.
         """
 
+    async def zones(self, project: str = "") -> Sequence[str]:
+        """Give the zones in which an account can ask for slices; none: this cloud does not say.
+
+        Args:
+            project: the account, as an identity has it.
+
+        Raises:
+            CloudError: it could not be asked.
+        """
+        del project
+        return ()
+
+    async def allowances(self, zones: Sequence[str], project: str = "") -> Allowances:
+        """Give how much an account may hold in some zones, as far as that can be known.
+
+        Args:
+            zones: which; what they are in has limits, too.
+            project: the account, as an identity has it.
+
+        Raises:
+            CloudError: nothing at all could be asked.
+        """
+        del zones, project
+        return Allowances()
+
     async def discard(self, listed: Listed, project: str = "") -> None:
         """Ask for the end of what was listed, if it is still that and no better off.
 
@@ -199,6 +230,21 @@ class Cloud(Backend):
         """
         msg = f"cloud {self.name!r} cannot be asked to preempt {identity.name}"
         raise InvalidInputError(msg)
+
+    async def costs(self, since: datetime, until: datetime, zone: str) -> Charges | Lacking:
+        """Say what was charged in a span of time; what is lacking where that cannot be known yet.
+
+        Args:
+            since: the first moment.
+            until: the first moment that is not part of it.
+            zone: whose days they are: ``Europe/Paris``, or ``+01:00``.
+
+        Raises:
+            InvalidInputError: the settings are wrong.
+            CloudError: the books could not be read.
+        """
+        del since, until, zone
+        return Lacking(f"cloud {self.name!r} does not say what it charges")
 
     async def aclose(self) -> None:
         """Let go of connections."""

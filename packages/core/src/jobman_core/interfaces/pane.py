@@ -6,8 +6,9 @@ from typing import Protocol
 
 from jobman_core import process
 from jobman_core.errors import CommandFailedError, NotFoundError
-from jobman_core.interfaces.backend import Context
+from jobman_core.interfaces.backend import Context, Scope
 from jobman_core.interfaces.session import Session, SessionStart
+from jobman_core.models.checkup import Checkup
 
 
 class Panes(Protocol):
@@ -38,6 +39,13 @@ class Panes(Protocol):
 
         Raises:
             CommandFailedError: it was refused.
+        """
+
+    async def trial(self) -> str:
+        """Keep a terminal for a moment, apart from those of the home; give the program's version.
+
+        Raises:
+            CommandFailedError: that cannot be done.
         """
 
 
@@ -117,6 +125,18 @@ class PaneSession(Session):
         """
         async with self._records.locked(name):
             await self._end(name)
+
+    async def checkups(self, scope: Scope) -> Sequence[Checkup]:
+        """Say whether the program is here, and keeps a terminal for as long as one is wanted."""
+        if missing := self.missing():
+            judge = Checkup.broken if scope.wanted else Checkup.doubt
+            text, _, remedy = missing.partition(": ")
+            return [judge(self.name, text, remedy)]
+        try:
+            told = await self._panes.trial()
+        except CommandFailedError as error:
+            return [Checkup.of_error(self.name, error)]
+        return [Checkup.well(self.name, told)]
 
     def pane_of(self, name: str) -> str:
         """Give the terminal's name of a session: such programs read more into some characters."""

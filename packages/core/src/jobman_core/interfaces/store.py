@@ -15,7 +15,7 @@ from jobman_core.models.lease import Controller, Lease
 from jobman_core.models.notice import NotifyRule
 from jobman_core.models.outcome import Outcome
 from jobman_core.models.place import Stockout, Where
-from jobman_core.models.queue import Claim, Demand, Queue
+from jobman_core.models.queue import Claim, Demand, Queue, Tally
 from jobman_core.models.slice import Offer, Slice
 from jobman_core.models.task import Counters, QueueDefinition, Task
 from jobman_core.models.usage import Used
@@ -40,6 +40,30 @@ class JobDraft:
 
 
 @attrs.frozen
+class OldRun:
+    """One run of a command under jobman v3, of which only logs are left."""
+
+    number: int
+    #: When its logs were written last.
+    ended: datetime
+
+
+@attrs.frozen
+class OldJob:
+    """A job of jobman v3 that is taken over."""
+
+    #: Six digits: the job has them here as well, unless they are taken. None: any will do.
+    id: str | None
+    #: Its name here: with the suffix that it had.
+    name: str
+    created: datetime
+    #: What its owner should know of it while it has not been started here.
+    reason: str
+    #: Oldest first.
+    runs: tuple[OldRun, ...] = ()
+
+
+@attrs.frozen
 class JobRecord:
     """All facts about one job, read in one transaction."""
 
@@ -51,6 +75,8 @@ class JobRecord:
     #: Attempts that have not ended.
     attempts: tuple[Attempt, ...] = ()
     holder: tuple[Lease, Controller] | None = None
+    #: Of a queue worker: how many tasks of its queue are done, and how many there are.
+    progress: tuple[int, int] | None = None
 
 
 @attrs.frozen
@@ -139,16 +165,20 @@ class Store(Backend):
     # -- jobs ------------------------------------------------------------------------------
 
     @abstractmethod
-    async def draft_job(self, draft: JobDraft) -> Job:
+    async def draft_job(self, draft: JobDraft, old: OldJob | None = None) -> Job:
         """Take the next id and suffix for a job that nobody sees until it is published.
 
+        Args:
+            draft: what is known of it.
+            old: it was one of jobman v3: it keeps its name, and its id if that is free.
+
         Raises:
-            HeldError: a job that is neither cancelled nor deleted has that worker number.
+            HeldError: a job that is neither cancelled nor deleted has that worker number, or name.
         """
 
     @abstractmethod
-    async def publish_job(self, job: str, *, spec_hash: str) -> Job:
-        """Let a drafted job be seen (``desired`` stopped)."""
+    async def publish_job(self, job: str, *, spec_hash: str, old: OldJob | None = None) -> Job:
+        """Let a drafted job be seen (``desired`` stopped), with what it did under jobman v3."""
 
     @abstractmethod
     async def discard_job(self, job: str) -> None:
@@ -189,8 +219,17 @@ class Store(Backend):
         """Say which task this worker should leave to others, once."""
 
     @abstractmethod
-    async def set_step(self, lease: Lease, step: Step, reason: str) -> None:
-        """Write down where the controller is; not synced, and nothing if it is no change."""
+    async def set_step(
+        self, lease: Lease, step: Step, reason: str, *, until: datetime | None = None
+    ) -> None:
+        """Write down where the controller is; not synced, and nothing if it is no change.
+
+        Args:
+            lease: who says so.
+            step: where it is.
+            reason: why that takes time, for people.
+            until: when what it waits for is tried again, where it waits for a moment.
+        """
 
     @abstractmethod
     async def set_ending(self, lease: Lease, ending: Ending, *, give_back: bool = False) -> None:
@@ -418,6 +457,16 @@ class Store(Backend):
         """Give what a queue has, by accelerator and zone."""
 
     @abstractmethod
+    async def tallies(self, known: Iterable[Tally] = (), *, tasks: int = 0) -> Sequence[Tally]:
+        """Give how all queues stand, in one look that reads no more tasks than it gives.
+
+        Args:
+            known: earlier ones, with as many tasks: a queue that has not changed is not read again.
+            tasks: how many tasks of each to give: first those that run, then those that failed
+                for good, then those that could start, in the order in which they would.
+        """
+
+    @abstractmethod
     async def reset(self, queue: str, tasks: Iterable[str], note: Note) -> None:
         """Forget what tasks came to: not done, no failures, a new run id; run numbers go on.
 
@@ -494,3 +543,7 @@ class Store(Backend):
         self, *, after: int = 0, limit: int = 1000, job: str | None = None
     ) -> Sequence[Event]:
         """Give events with higher ids than ``after``, oldest first."""
+
+    @abstractmethod
+    async def newest_events(self, job: str | None, limit: int) -> Sequence[Event]:
+        """Give the newest events of a job, or of all, so many at most, oldest first."""

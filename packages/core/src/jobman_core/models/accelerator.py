@@ -31,6 +31,11 @@ def family_of(name: str) -> str:
     return _ALIASES.get(name, name)
 
 
+def family_names() -> tuple[str, ...]:
+    """Give every name of a family, other names of one included."""
+    return (*FAMILIES, *_ALIASES)
+
+
 @attrs.frozen
 class Accelerator:
     """A TPU type, like ``v6e-64``."""
@@ -49,7 +54,7 @@ class Accelerator:
         match = re.fullmatch(r"([a-z0-9]+)-([1-9][0-9]{0,4})", text)
         family = family_of(match[1]) if match else ""
         if match is None or family not in FAMILIES:
-            known = ", ".join(f"{name}-N" for name in [*FAMILIES, *_ALIASES])
+            known = ", ".join(f"{name}-N" for name in family_names())
             shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
             msg = f"unknown accelerator {shown!r}: use one of {known}"
             raise ValueError(msg)

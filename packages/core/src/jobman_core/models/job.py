@@ -159,13 +159,23 @@ class Job:
     step: Step = Step.NONE
     #: Why the step takes time, for people.
     step_reason: str = ""
+    #: Since when it is at that step, for whatever reason.
+    step_at: datetime | None = None
+    #: When what it waits for is tried again; None: it does not wait for a moment.
+    next_try: datetime | None = None
+    #: Since when that is desired of it.
+    desired_at: datetime | None = None
     ending: Ending | None = None
+    #: When it came to that ending.
+    ended_at: datetime | None = None
     #: Of the newest lease that anybody took.
     epoch: int = 0
     #: Failures of the fixed command since the job was last started by hand.
     restarts: int = 0
     #: Slices lost and replaced, ever.
     recoveries: int = 0
+    #: Seconds that its attempts ran which have ended, each from its start to its end.
+    ran: float = 0.0
     #: The task that ``requeue`` wants this worker to leave to others.
     avoid_task: str | None = None
     #: Who is told of it; None: as the home's settings say.

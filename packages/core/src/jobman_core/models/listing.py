@@ -29,3 +29,16 @@ class JobView:
     cores: int
     desired: Desired
     controller: Liveness
+    #: When what runs now was started on its hosts; None: nothing runs, or it is about to start.
+    began: datetime | None = None
+    #: Since when it is in this status, as well as the facts tell; None: they do not.
+    since: datetime | None = None
+    #: When its story ended: it is done, failed, cancelled or deleted; None: it goes on.
+    ended: datetime | None = None
+    #: Seconds that its attempts ran which have ended, each from its start on the hosts to its end;
+    #: what runs now has run since ``began`` besides.
+    ran: float = 0.0
+    #: Of a queue worker: how many tasks of its queue are done, and how many there are.
+    progress: tuple[int, int] | None = None
+    #: When what it waits for is tried again; None: it does not wait for a moment.
+    next_try: datetime | None = None

@@ -1,10 +1,12 @@
 """Queues: a tasks file and what the store knows of it."""
 
+from collections.abc import Mapping
+
 import attrs
 
 from jobman_core.models.attempt import Attempt
 from jobman_core.models.notice import NotifyRule
-from jobman_core.models.task import Task
+from jobman_core.models.task import Task, TaskStatus
 
 
 @attrs.frozen
@@ -44,3 +46,14 @@ class Demand:
     ready: int
     #: Tasks that are neither done nor failed, startable or not.
     open: int
+
+
+@attrs.frozen
+class Tally:
+    """How a queue stands, at a glance."""
+
+    queue: Queue
+    #: Tasks by status; one that no task has is left out.
+    counts: Mapping[TaskStatus, int]
+    #: Those that people look for first: what runs, what failed for good, what comes next.
+    tasks: tuple[Task, ...] = ()

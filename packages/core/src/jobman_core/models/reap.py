@@ -102,25 +102,3 @@ class KeptSlice:
     pricing: str = "spot"
     mode: str = "queued-resources"
     runtime: str = ""
-
-
-@attrs.frozen
-class Holding:
-    """What one account holds in one zone, of one family and pricing: chips, by how they stand."""
-
-    cloud: str
-    project: str
-    zone: str
-    family: str
-    pricing: str
-    ready: int = 0
-    #: Asked for and not there yet.
-    waiting: int = 0
-    #: Held by what is dead and not deleted: it counts against the quota.
-    dead: int = 0
-    #: Slices (not chips) of a type that jobman does not know, so that nobody can count theirs.
-    uncounted: int = 0
-    #: None: nobody could be asked.
-    limit: int | None = None
-    #: Why nothing is known of this place: family and pricing are empty then, and no number counts.
-    trouble: str = ""

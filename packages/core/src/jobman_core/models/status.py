@@ -1,5 +1,6 @@
 """The status of a job, computed from facts when someone looks."""
 
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
@@ -48,6 +49,13 @@ _ENDINGS: Final = {
     EndingKind.PREFIX_FAIL: JobStatus.PREFIX_FAIL,
 }
 
+#: The steps that a controller is at while a job is in a status.
+_STEPS: Final = {
+    JobStatus.QUEUEING: (Step.ACQUIRE,),
+    JobStatus.PREPARING: (Step.PREPARE, Step.EXECUTE),
+    JobStatus.IDLE: (Step.IDLE, Step.BACK_OFF),
+}
+
 
 def status_of(facts: JobFacts) -> tuple[JobStatus, str]:
     """Give a job's status and the reason for it, one line for people."""
@@ -70,6 +78,26 @@ def status_of(facts: JobFacts) -> tuple[JobStatus, str]:
             case Liveness.HUNG:
                 reasons.append(f"its controller hangs: `jobman resume {job.id}` replaces it")
     return status, "; ".join(reason for reason in reasons if reason)
+
+
+def since_of(facts: JobFacts, status: JobStatus) -> datetime | None:
+    """Give the moment since when a job is in its status; None: the facts do not tell."""
+    job, slice_ = facts.job, facts.slice
+    if job.desired in (Desired.DELETED, Desired.CANCELLED):
+        return job.desired_at
+    if job.ending is not None:
+        return job.ended_at
+    if status is JobStatus.PREEMPTED:
+        return slice_.lost_at if slice_ else None
+    if facts.attempts:
+        return facts.attempts[0].claimed_at
+    if job.step in _STEPS.get(status, ()):
+        return job.step_at
+    if status is JobStatus.PREPARING:
+        return slice_.ready_at if slice_ else None
+    if job.desired is Desired.STOPPED or not job.epoch or status is JobStatus.QUEUEING:
+        return job.desired_at or job.created_at
+    return None
 
 
 def _status(facts: JobFacts) -> tuple[JobStatus, str]:
@@ -125,7 +153,7 @@ def _without_attempt(facts: JobFacts, slice_: Slice | None) -> tuple[JobStatus, 
 def _why_dead(facts: JobFacts) -> str:
     job = facts.job
     if job.desired is Desired.STOPPED:
-        return "stopped; it has no slice" if facts.slice else "never started"
+        return "stopped; it has no slice" if facts.slice else job.step_reason or "never started"
     if job.step is Step.NONE and job.step_reason:
         return job.step_reason
     never = "" if job.epoch else "it never began; "

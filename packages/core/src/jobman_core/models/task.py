@@ -140,6 +140,8 @@ class Task:
     removed: bool = False
     #: The same over all attempts, new after a reset: ``JOBMAN_RUN_ID``.
     run_id: str = ""
+    #: When what it waits for is tried again; None: it does not wait for a moment.
+    next_try: datetime | None = None
 
     @property
     def id(self) -> str:

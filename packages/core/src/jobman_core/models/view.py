@@ -170,3 +170,5 @@ class LogChunk:
     notice: str = ""
     #: The notice is about something to mend.
     urgent: bool = False
+    #: How many hosts may speak here; of one alone, which was asked for, 1.
+    hosts: int = 1

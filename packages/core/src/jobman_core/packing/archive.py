@@ -14,6 +14,7 @@ import attrs
 
 from jobman_core.errors import InvalidInputError
 from jobman_core.files import make_folder, sync_folder
+from jobman_core.group import follow
 from jobman_core.packing.listing import Listing
 
 #: When all that is packed was last changed: 2 January 1980. Zip files, and so wheels that are built
@@ -40,12 +41,13 @@ def archive_in(folder: Path, snapshot: str) -> Archive:
     return Archive(folder / f"{snapshot}.tar.gz", snapshot)
 
 
-def pack(listing: Listing, folder: Path) -> Archive:
+def pack(listing: Listing, folder: Path, *, secret: bool = True) -> Archive:
     """Pack what a folder ships; it is on the disk, whole, when this returns.
 
     Args:
         listing: what to pack.
         folder: gets the archive; made where it is missing.
+        secret: the group of a shared folder gets no part in it.
 
     Raises:
         InvalidInputError: something of it cannot be read, or changed meanwhile.
@@ -53,6 +55,8 @@ def pack(listing: Listing, folder: Path) -> Archive:
     """
     aside = pack_aside(listing, folder)
     archive = archive_in(folder, aside.snapshot)
+    if not secret:
+        follow(aside.path)
     aside.path.replace(archive.path)
     sync_folder(folder)
     return archive

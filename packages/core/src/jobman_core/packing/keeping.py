@@ -12,6 +12,7 @@ from typing import Final
 
 from jobman_core.errors import InvalidInputError
 from jobman_core.files import make_folder, sync_folder
+from jobman_core.group import follow, opener
 from jobman_core.home import Home
 from jobman_core.models.task import Code
 from jobman_core.packing.archive import Archive, archive_in, pack, pack_aside
@@ -108,9 +109,10 @@ def _packed(home: Home, listing: Listing, now: datetime) -> Archive:
             return archive
     except FileNotFoundError:
         pass
-    archive = pack(listing, home.task_code)
+    archive = pack(listing, home.task_code, secret=False)
     if now.timestamp() - listing.changed > _UNSETTLED:
-        record.write_text(archive.snapshot, encoding="ascii")
+        with open(record, "w", encoding="ascii", opener=opener) as file:
+            file.write(archive.snapshot)
     return archive
 
 
@@ -142,6 +144,7 @@ def _first(record: Path, snapshot: str) -> str:
             file.write(snapshot)
             file.flush()
             os.fsync(file.fileno())
+        follow(aside)
         with contextlib.suppress(FileExistsError):
             record.hardlink_to(aside)
     finally:

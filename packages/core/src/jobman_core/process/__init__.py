@@ -9,6 +9,7 @@ from jobman_core.process.launch import Launch, Report, shim_argv, start_detached
 from jobman_core.process.pane import start_in_pane
 from jobman_core.process.records import Records, plain_name
 from jobman_core.process.roster import Entry, Roster
+from jobman_core.process.threads import in_daemon
 
 __all__ = [
     "Entry",
@@ -20,6 +21,7 @@ __all__ = [
     "State",
     "boot_id",
     "end",
+    "in_daemon",
     "machine_id",
     "plain_name",
     "shim_argv",

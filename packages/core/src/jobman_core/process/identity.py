@@ -1,6 +1,7 @@
 """Which process is which: a pid alone is used again, with its start time and boot id it is not."""
 
 import asyncio
+import functools
 import hashlib
 import os
 import signal
@@ -23,11 +24,14 @@ _DEAD = frozenset("ZXx")
 _STOPPED = frozenset("Tt")
 
 
+# Neither changes while this process lives, and a look at 200 jobs asks for both 200 times.
+@functools.cache
 def boot_id() -> str:
     """Give the id of this machine's present boot (``/proc/sys/kernel/random/boot_id``)."""
     return read_boot_id()
 
 
+@functools.cache
 def machine_id() -> str:
     """Give an id of this machine that stays over its boots.
 
@@ -74,7 +78,7 @@ class ProcessIdentity:
             return "gone"
         try:
             letter, start = read_stat(self.pid)
-        except (FileNotFoundError, ProcessLookupError):
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
             return "alive" if _hidden(self.pid) else "gone"
         if start != self.start or letter in _DEAD:
             return "gone"

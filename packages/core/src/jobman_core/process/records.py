@@ -1,6 +1,7 @@
 """The files that say which process a session is."""
 
 import asyncio
+import errno
 import fcntl
 import hashlib
 import json
@@ -14,6 +15,7 @@ from urllib.parse import quote
 import attrs
 
 from jobman_core.errors import HeldError, JobmanError, NotYoursError
+from jobman_core.group import is_mine, is_shared
 from jobman_core.home import Home, make_inside
 from jobman_core.process.identity import ProcessIdentity
 
@@ -60,7 +62,7 @@ class Records:
         """
         path = self.path(name)
         try:
-            fields = json.loads(path.read_bytes())
+            fields = json.loads(self._content(path))
             return ProcessIdentity(int(fields["pid"]), int(fields["start"]), str(fields["boot_id"]))
         except FileNotFoundError:
             return None
@@ -73,6 +75,12 @@ class Records:
                 f"{path} is damaged: find the process of session {name!r} with ps, end it, and "
                 "remove the file"
             ) from None
+
+    def _content(self, path: Path) -> bytes:
+        # Another account's may name any process of this one, to have that ended.
+        if is_shared(self.folder) and not is_mine(path):
+            raise PermissionError(errno.EACCES, "it is another account's", str(path))
+        return path.read_bytes()
 
     def remove(self, name: str) -> None:
         """Forget a session."""

@@ -7,6 +7,7 @@ from typing import Self
 
 import attrs
 
+from jobman_core.group import check_mine, is_shared
 from jobman_core.home import Home, make_inside
 from jobman_core.process.records import plain_name
 
@@ -45,9 +46,22 @@ class Roster:
         """Give the name of the lock that starters, enders and the process itself take."""
         return f"{self.process}-roster"
 
+    @property
+    def log(self) -> Path:
+        """Give what is said about the process itself; where several accounts have one each, its."""
+        if self._has_others:
+            return self.folder / "process.log"
+        return self.folder.parent.parent / "shared.log"
+
     def add(self, name: str, job: str) -> None:
-        """Ask for a job's controller, anew if it was asked for before."""
-        make_inside(self.folder)
+        """Ask for a job's controller, anew if it was asked for before.
+
+        Raises:
+            NotYoursError: in a home that a group shares, somebody else has laid the folder.
+        """
+        make_inside(self.folder, own=True)
+        if self._has_others:
+            check_mine(self.folder)
         aside = self._path(name).with_suffix(".new")
         aside.write_text(json.dumps([job, os.urandom(16).hex()]), encoding="utf-8")
         aside.replace(self._path(name))
@@ -102,6 +116,11 @@ class Roster:
         """Forget what the process before this one ran."""
         for path in self._running.glob("*"):
             path.unlink(missing_ok=True)
+
+    @property
+    def _has_others(self) -> bool:
+        """Whether other accounts have rosters of theirs beside it."""
+        return is_shared(self.folder.parent.parent)
 
     def _path(self, name: str) -> Path:
         return self.folder / plain_name(name)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from jobman_core.clock import Clock
+from jobman_core.group import opener
 
 #: Seconds between two tries.
 _RETRY: Final = 0.1
@@ -21,7 +22,7 @@ def try_lock(path: Path) -> Iterator[bool]:
     """
     import portalocker
 
-    with path.open("ab") as file:
+    with open(path, "ab", opener=opener) as file:
         try:
             flags = portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING
             portalocker.lock(file, flags)

@@ -186,24 +186,50 @@ def root(dependencies: Iterable[Dependency]) -> str | None:
 
 def status(spec: TaskSpec, counters: Counters, standing: Standing) -> tuple[TaskStatus, str]:
     """Give a task's status and the reason for it, one line for people."""
-    allowed = attempts_allowed(spec.max_retries)
+    word = status_word(counters, blocked=standing.root is not None, waits=bool(standing.waits_for))
+    return word, _reason(word, spec, counters, standing)
+
+
+def status_word(counters: Counters, *, blocked: bool, waits: bool) -> TaskStatus:
+    """Give a task's status.
+
+    Args:
+        counters: what has become of it.
+        blocked: a task that it depends on, near or far, failed for good.
+        waits: a task that it depends on is not done.
+    """
     if counters.done:
-        return TaskStatus.DONE, ""
+        return TaskStatus.DONE
     if counters.failed:
-        how = f", the last with {standing.failure}" if standing.failure else ""
-        return TaskStatus.FAILED, f"failed {counters.fail_count} of {allowed} attempts{how}"
+        return TaskStatus.FAILED
     if counters.running:
-        return TaskStatus.RUNNING, _running(standing.jobs)
-    if standing.root is not None:
-        return TaskStatus.BLOCKED, blocked_reason(standing)
-    if standing.waits_for:
-        return TaskStatus.WAITING, f"waits for {_names(standing.waits_for)}"
-    if counters.fail_count:
-        failed = f"failed {counters.fail_count} of {allowed} attempts"
-        how = f" ({standing.failure})" if standing.failure else ""
-        return TaskStatus.RETRY, f"{failed}{how}, will be tried again"
-    where = f" in {spec.zone}" if spec.zone else ""
-    return TaskStatus.PENDING, f"waits for a free worker with {spec.accelerator}{where}"
+        return TaskStatus.RUNNING
+    if blocked:
+        return TaskStatus.BLOCKED
+    if waits:
+        return TaskStatus.WAITING
+    return TaskStatus.RETRY if counters.fail_count else TaskStatus.PENDING
+
+
+def _reason(word: TaskStatus, spec: TaskSpec, counters: Counters, standing: Standing) -> str:
+    failed = f"failed {counters.fail_count} of {attempts_allowed(spec.max_retries)} attempts"
+    match word:
+        case TaskStatus.DONE:
+            return ""
+        case TaskStatus.FAILED:
+            return failed + (f", the last with {standing.failure}" if standing.failure else "")
+        case TaskStatus.RUNNING:
+            return _running(standing.jobs)
+        case TaskStatus.BLOCKED:
+            return blocked_reason(standing)
+        case TaskStatus.WAITING:
+            return f"waits for {_names(standing.waits_for)}"
+        case TaskStatus.RETRY:
+            how = f" ({standing.failure})" if standing.failure else ""
+            return f"{failed}{how}, will be tried again"
+        case TaskStatus.PENDING:
+            where = f" in {spec.zone}" if spec.zone else ""
+            return f"waits for a free worker with {spec.accelerator}{where}"
 
 
 def blocked_reason(standing: Standing) -> str:

@@ -15,6 +15,7 @@ from typing import Final
 import attrs
 
 from jobman_core.clock import from_text, to_text
+from jobman_core.group import opener
 from jobman_core.interfaces.store import PastRun
 from jobman_core.models.task import Task
 
@@ -100,7 +101,8 @@ def write(path: Path, text: str) -> None:
     """
     aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        aside.write_text(text, "utf-8")
+        with open(aside, "w", encoding="utf-8", opener=opener) as file:
+            file.write(text)
         aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)

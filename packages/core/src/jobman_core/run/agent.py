@@ -38,8 +38,9 @@ RESUME_BEFORE_END: Final = MOST
 _WAIT: Final = 45.0
 #: Seconds for an answer that nobody waits for on the host, where a lock is given up after 40.
 _ANSWER: Final = 55.0
-#: Seconds between two looks for output: at first, while it flows, while there is none.
-_QUIET_FIRST, _QUIET_FLOWING, _QUIET_IDLE = 0.2, 1.0, 2.0
+#: Seconds between two looks for output: at first, while it flows, while there is none. Who follows
+#: a log sees a line no later than two seconds after it was written, the way to there included.
+_QUIET_FIRST, _QUIET_FLOWING, _QUIET_IDLE = 0.2, 1.0, 1.4
 _RETRY_FIRST, _RETRY_MOST = 0.5, 5.0
 _GOES_ON: Final = (
     HostState.LAUNCHING,

@@ -61,6 +61,8 @@ class JobContext:
     storages: Sequence[Storage] = ()
     #: The connections to hosts that are reached by SSH; those of one process are shared.
     links: Links = attrs.field(factory=Links)
+    #: The hosts let this account in: not those of another one's job, in a home that both share.
+    reaches_hosts: bool = True
     #: Hosts are prepared, and looked at, before work; else they are taken as they are.
     set_up: bool = True
     #: Seconds without a slice after which people are told that the job is stuck.

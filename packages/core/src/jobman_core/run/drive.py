@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Coroutine
+from datetime import datetime
 from typing import Any, TypeVar
 
+from jobman_core.clock import in_seconds
 from jobman_core.errors import NotFoundError
 from jobman_core.interfaces.store import JobRecord
 from jobman_core.models.attempt import Attempt
@@ -35,9 +37,15 @@ class Drive:
         #: Attempts in a row that a host lost without a record, on a slice that stood.
         self._odd_ends = 0
 
-    async def step(self, step: Step, reason: str = "") -> None:
-        """Write down where the job is, and why it takes time."""
-        await self.ctx.store.set_step(self.ctx.lease, step, reason)
+    async def step(self, step: Step, reason: str = "", *, until: datetime | None = None) -> None:
+        """Write down where the job is, why it takes time, and until when if that is known."""
+        await self.ctx.store.set_step(self.ctx.lease, step, reason, until=until)
+
+    async def back_off(self, why: str, delay: float) -> None:
+        """Leave some seconds, and a little more or less, before the next start."""
+        delay = self.ctx.clock.jitter(delay)
+        await self.step(Step.BACK_OFF, why, until=in_seconds(self.ctx.clock, delay))
+        await self.orders.pause(delay)
 
     async def live_attempt(self) -> Attempt | None:
         """Give the attempt that the job has under way, launched or not."""
@@ -114,7 +122,5 @@ class Drive:
         odd = outcome.cause in {Cause.HOST_LOST, Cause.SETUP_FAILED}
         self._odd_ends = self._odd_ends + 1 if odd else 0
         if self._odd_ends:
-            delay = self.ctx.clock.jitter(back_off(self._odd_ends + 1))
-            why = f"{outcome.detail or outcome.cause}; goes on in {delay:.0f} s"
-            await self.step(Step.BACK_OFF, why)
-            await self.orders.pause(delay)
+            why = f"goes on after a pause: {outcome.detail or outcome.cause}"
+            await self.back_off(why, back_off(self._odd_ends + 1))

@@ -10,6 +10,7 @@ import attrs
 
 from jobman_core.clock import Clock, to_text
 from jobman_core.errors import printable
+from jobman_core.group import opener
 from jobman_core.home import make_inside
 from jobman_core.run.scribe import Scribe
 
@@ -71,7 +72,7 @@ class Journal:
     def _append(self, name: str, line: str) -> None:
         try:
             make_inside(self.folder)
-            with (self.folder / name).open("a", encoding="utf-8") as file:
+            with open(self.folder / name, "a", encoding="utf-8", opener=opener) as file:
                 file.write(line + "\n")
         except OSError as error:
             if self.echo is not None:

@@ -3,6 +3,7 @@
 import json
 
 from jobman_core.clock import to_text
+from jobman_core.group import opener
 from jobman_core.home import make_inside
 from jobman_core.models.address import mask
 from jobman_core.models.attempt import Attempt
@@ -40,7 +41,8 @@ class MetaFile:
             text = meta_text(work, attempt, self._slice, outcome, snapshot)
             part = meta.with_suffix(".part")
             make_inside(meta.parent)
-            part.write_text(text, encoding="utf-8")
+            with open(part, "w", encoding="utf-8", opener=opener) as file:
+                file.write(text)
             part.replace(meta)
 
         try:

@@ -75,10 +75,8 @@ async def _run_command(drive: Drive, slice_: Slice, prepare: Prepare) -> Ending:
         if decision.ending is not None:
             return decision.ending
         if decision.delay:
-            delay = ctx.clock.jitter(decision.delay)
-            why = f"{outcome.detail or outcome.cause}; starts again in {delay:.0f} s"
-            await drive.step(Step.BACK_OFF, why)
-            await drive.orders.pause(delay)
+            why = f"starts again after a pause: {outcome.detail or outcome.cause}"
+            await drive.back_off(why, decision.delay)
 
 
 def _under_way(attempt: Attempt | None) -> bool:

@@ -3,8 +3,9 @@
 import errno
 import os
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import IO, Final
 
+from jobman_core.group import opener
 from jobman_core.home import make_inside
 
 #: How much of the end of the output is kept in mind, for people and for judging plugins.
@@ -80,7 +81,8 @@ class OutputFile:
             self.tail = (self.tail + fresh)[-TAIL_BYTES:]
             start = max(offset, self.offset)
             make_inside(self.path.parent)
-            with self.path.open("r+b" if self.path.exists() else "w+b", buffering=0) as file:
+            how = "r+b" if self.path.exists() else "w+b"
+            with open(self.path, how, buffering=0, opener=opener) as file:
                 if start > self.offset:
                     self._mark_gap(file, start)
                 file.seek(start)
@@ -94,7 +96,7 @@ class OutputFile:
         remedy = _REMEDIES.get(error.errno or 0, "it is tried again")
         self.stuck = f"{self.path} cannot be written ({error.strerror or error}): {remedy}"
 
-    def _mark_gap(self, file: BinaryIO, start: int) -> None:
+    def _mark_gap(self, file: IO[bytes], start: int) -> None:
         file.seek(self.offset)
         note = f"\n[jobman: {start - self.offset} bytes left out: the link was too slow]\n".encode()
         file.write(note[: start - self.offset])

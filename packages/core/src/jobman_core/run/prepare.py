@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from importlib.resources import files
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
+from jobman_core.clock import in_seconds
 from jobman_core.command import Command
 from jobman_core.errors import CommandFailedError
 from jobman_core.interfaces.host import Host
@@ -41,6 +43,13 @@ _STANDS: Final = files("jobman_core.run").joinpath("stands.sh").read_text(encodi
 _T = TypeVar("_T")
 
 
+class Tell(Protocol):
+    """Lets people see what takes time, and until when where that is known."""
+
+    async def __call__(self, why: str, *, until: datetime | None = None) -> None:
+        """Say it."""
+
+
 class StepFailedError(CommandFailedError):
     """A step went wrong on a host, and trying again does not help."""
 
@@ -57,9 +66,7 @@ class _GoneError(Exception):
 class Preparation:
     """Brings hosts of one slice to where work can begin."""
 
-    def __init__(
-        self, ctx: JobContext, watch: Watch, tell: Callable[[str], Awaitable[None]]
-    ) -> None:
+    def __init__(self, ctx: JobContext, watch: Watch, tell: Tell) -> None:
         """Keep what it acts with.
 
         Args:
@@ -210,14 +217,11 @@ class Preparation:
         return _open(step, await self._heard(partial(self._look, [step], hosts)))
 
 
-async def pause_told(
-    ctx: JobContext, tell: Callable[[str], Awaitable[None]], why: str, pause: float
-) -> None:
+async def pause_told(ctx: JobContext, tell: Tell, why: str, pause: float) -> None:
     """Wait for some seconds before something is tried again, and let people see why."""
     delay = ctx.clock.jitter(pause)
-    told = f"{why}; tries again in {delay:.0f} s"
-    ctx.journal.job(told)
-    await tell(told)
+    ctx.journal.job(f"{why}; tries again in {delay:.0f} s")
+    await tell(why, until=in_seconds(ctx.clock, delay))
     await ctx.clock.sleep(delay)
 
 

@@ -1,11 +1,13 @@
 """Asking for a slice: where, on the books first, and what is remembered of who refused."""
 
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from functools import partial
 from typing import Final
 
 import attrs
 
+from jobman_core.clock import in_seconds
 from jobman_core.errors import (
     CloudError,
     PermanentCloudError,
@@ -39,10 +41,10 @@ class NoPlaceError(PermanentCloudError):
     """No candidate is left to ask."""
 
 
-async def say(ctx: JobContext, text: str, why: str = "") -> None:
-    """Let people see what a job without a slice waits for."""
+async def say(ctx: JobContext, text: str, why: str = "", *, until: datetime | None = None) -> None:
+    """Let people see what a job without a slice waits for, and until when where that is known."""
     text = f"{text}: {why}" if why else text
-    await ctx.store.set_step(ctx.lease, Step.ACQUIRE, text)
+    await ctx.store.set_step(ctx.lease, Step.ACQUIRE, text, until=until)
 
 
 class Requests:
@@ -150,8 +152,10 @@ class Requests:
     async def _back_off(self, slice_: Slice, why: str) -> None:
         """Leave a place alone for a while before it is asked for the same again."""
         refusal = self._remember(slice_.request, TransientCloudError(why))
-        await say(self._ctx, f"asks again for {_words(slice_.request)}", why)
-        await self._pause(self._ctx.clock.jitter(wait_after(refusal)))
+        seconds = self._ctx.clock.jitter(wait_after(refusal))
+        until = in_seconds(self._ctx.clock, seconds)
+        await say(self._ctx, f"asks again for {_words(slice_.request)}", why, until=until)
+        await self._pause(seconds)
 
     def _index(self, request: SliceRequest) -> int:
         """Give the candidate that a request came from; an edited file may not have it any more."""
@@ -190,8 +194,10 @@ class Requests:
                 raise NoPlaceError(answer.reason)
             if isinstance(answer, Place):
                 return answer
-            await say(ctx, "waits for capacity", answer.reason)
-            await self._pause(ctx.clock.jitter(answer.seconds))
+            seconds = ctx.clock.jitter(answer.seconds)
+            until = in_seconds(ctx.clock, seconds)
+            await say(ctx, "waits for capacity", answer.reason, until=until)
+            await self._pause(seconds)
 
     async def _book(self, request: SliceRequest, refused: Slice | None) -> Slice:
         """Put a request on the books before the cloud hears of it."""

@@ -16,7 +16,7 @@ from jobman_core.packing import Archive, kept, of_run
 from jobman_core.run.check_up import check_up, is_due
 from jobman_core.run.checkout import MayPassError, checkout
 from jobman_core.run.context import JobContext
-from jobman_core.run.prepare import FIRST_PAUSE, LONGEST_PAUSE, TRIES, Preparation, pause_told
+from jobman_core.run.prepare import FIRST_PAUSE, LONGEST_PAUSE, TRIES, Preparation, Tell, pause_told
 from jobman_core.run.shipping import ship
 from jobman_core.run.silence import until_heard
 from jobman_core.run.steps import environment_step, is_own
@@ -32,9 +32,7 @@ _T = TypeVar("_T")
 class SetUp:
     """Makes hosts of a slice that was prepared fit for one attempt."""
 
-    def __init__(
-        self, ctx: JobContext, watch: Watch, tell: Callable[[str], Awaitable[None]]
-    ) -> None:
+    def __init__(self, ctx: JobContext, watch: Watch, tell: Tell) -> None:
         """Keep what it acts with.
 
         Args:

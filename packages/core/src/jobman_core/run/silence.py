@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import Final, TypeVar
 
 from jobman_core.errors import HostUnreachableError, StoreError
@@ -80,7 +81,7 @@ class Silence:
         #: Since when there is any.
         self._since = 0.0
         self._begun = asyncio.Event()
-        self._told = ""
+        self._told: tuple[str, datetime | None] = ("", None)
 
     async def begins(self, host: int, why: str) -> None:
         """Take in that a host does not answer."""
@@ -116,14 +117,14 @@ class Silence:
                     self._watch.look_now()
                 await clock.sleep(min(_LOOK_EVERY, allowed))
 
-    async def tell(self, why: str) -> None:
-        """Let people see what an attempt waits for; empty: it goes on."""
-        if why == self._told:
+    async def tell(self, why: str, *, until: datetime | None = None) -> None:
+        """Let people see what an attempt waits for, and until when; empty: it goes on."""
+        if (why, until) == self._told:
             return
-        self._told = why
+        self._told = why, until
         # Whether a program is followed does not depend on whether anybody can be told.
         with contextlib.suppress(StoreError):
-            await self._ctx.store.set_step(self._ctx.lease, Step.EXECUTE, why)
+            await self._ctx.store.set_step(self._ctx.lease, Step.EXECUTE, why, until=until)
 
     async def _tell_of_hosts(self) -> None:
         await self.tell(self._in_words())

@@ -55,6 +55,7 @@ async def wind_down(ctx: JobContext) -> None:
         if not keep:
             slices.append(current)
         elif preparing:
+            _check_reach(ctx)
             await end_steps(ctx, current)
     await give_back(ctx, slices)
 
@@ -72,7 +73,7 @@ async def end_attempts(
     them after anybody else had looked.
 
     Raises:
-        UnfinishedError: hosts were silent for so many seconds.
+        UnfinishedError: hosts were silent for so many seconds, or do not let this account in.
     """
     attempts = [attempt for attempt in (await ctx.record()).attempts if only(attempt)]
     slices = {s.generation: s for s in await ctx.store.slices(ctx.job.id)}
@@ -83,12 +84,24 @@ async def end_attempts(
             # Hosts are written down before anything is launched on them: nothing ever ran.
             await record_outcome(ctx, attempt, interrupted(why), slice_)
             continue
+        _check_reach(ctx)
         work = await work_of(ctx, attempt)
         run = AttemptRun(ctx, Slices(ctx, ctx.clock.sleep), slice_, attempt)
         outcome = await run.end(work, why, patience=patience)
         await record_outcome(ctx, attempt, outcome, slice_)
         await run.make_up(work, outcome)
     return attempts
+
+
+def _check_reach(ctx: JobContext) -> None:
+    """Raise UnfinishedError where this account cannot see to what runs on the job's hosts."""
+    if not ctx.reaches_hosts:
+        job, user = ctx.job.id, ctx.job.user
+        msg = (
+            f"what runs of job {job} ends by {user}'s keys alone, with their `jobman resume --all`:"
+            f" the wish stays on the books; `jobman cancel {job}` gives its slice back"
+        )
+        raise UnfinishedError(msg)
 
 
 async def give_back(ctx: JobContext, slices: Iterable[Slice]) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from jobman_core.errors import CloudError, HeldError, PermanentCloudError, StockoutError
 from jobman_core.interfaces.cloud import Cloud, Listed
+from jobman_core.models.billing import Lacking
 from jobman_core.models.slice import (
     Absent,
     Present,
@@ -199,6 +200,25 @@ class CloudContract:
         (listed,) = await cloud.list_slices(self.zone)
         return listed
 
+    async def test_zones_that_are_told_can_be_listed_and_limits_are_of_zones_that_were_asked(
+        self, cloud: Cloud
+    ) -> None:
+        zones = await cloud.zones()
+        if zones:
+            await cloud.list_slices(zones[0])
+        asked = sorted({*zones, self.zone})
+        told = await cloud.allowances(asked)
+        for each in (*told.chips, *told.others):
+            assert each.place
+            assert each.what
+            assert each.zones
+            assert set(each.zones) <= set(asked)
+            assert each.limit is None or each.limit >= 0
+            assert each.used is None or each.used >= 0
+        for each in told.chips:
+            assert each.pricing
+            assert each.unit == "chips"
+
     async def test_a_full_zone_is_a_stockout_and_leaves_nothing(self, cloud: Cloud) -> None:
         request = self.request(zone=self.tight)
         first = self.identity(zone=self.tight)
@@ -254,6 +274,15 @@ class CloudContract:
         assert self.accelerator in lines
         assert identity.name in lines
         assert await cloud.observe(identity) == Absent()
+
+    async def test_its_books_tell_of_the_span_or_what_they_lack(self, cloud: Cloud) -> None:
+        since, until = datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 11, 3, tzinfo=UTC)
+        found = await cloud.costs(since, until, "UTC")
+        if isinstance(found, Lacking):
+            assert found.what
+        else:
+            assert cloud.bills
+            assert all(since.date() <= each.day < until.date() for each in found.charges)
 
     def as_stored(self, identity: SliceIdentity, seen: Present) -> Slice:
         """Give a slice as the store has it once it is ready."""

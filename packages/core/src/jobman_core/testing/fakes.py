@@ -30,6 +30,8 @@ from jobman_core.interfaces.cloud import Cloud, Listed
 from jobman_core.interfaces.host import EndReport, Host, HostFacts, Runner
 from jobman_core.models.accelerator import Accelerator
 from jobman_core.models.attempt import AttemptRef, HostReport, HostState, LaunchPlan
+from jobman_core.models.billing import Charges, Lacking
+from jobman_core.models.quota import Allowances
 from jobman_core.models.slice import (
     Absent,
     HostInfo,
@@ -385,6 +387,7 @@ class FakeCloud(Cloud):
 
     name = "fake"
     default_zone: ClassVar[str | None] = None
+    bills: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -410,6 +413,11 @@ class FakeCloud(Cloud):
         self.unknown: str | None = None
         #: Why no zone can be listed; None: all can.
         self.unlisted: str | None = None
+        #: What its books say.
+        self.charged: Charges | Lacking = Charges((), "fake books")
+        #: The zones that it says there are, and how much may be held in them.
+        self.known_zones: tuple[str, ...] = ()
+        self.allowed = Allowances()
         #: What was asked of it: ``create NAME``, ``delete NAME``.
         self.calls: list[str] = []
         #: Each look at one slice, by its name, and each list, by its zone.
@@ -478,6 +486,19 @@ class FakeCloud(Cloud):
             if found.request.zone == zone and self._nothing_left(found) is None
         ]
 
+    async def zones(self, project: str = "") -> Sequence[str]:
+        """Give what the test gave."""
+        del project
+        if self.unlisted is not None:
+            raise TransientCloudError(self.unlisted)
+        return self.known_zones
+
+    async def allowances(self, zones: Sequence[str], project: str = "") -> Allowances:
+        """Give what the test gave, of those zones."""
+        del project
+        chips = tuple(each for each in self.allowed.chips if set(each.zones) & {*zones})
+        return attrs.evolve(self.allowed, chips=chips)
+
     def hosts(self, slice_: Slice) -> Sequence[Host]:
         """Give what the test gave."""
         return self._hosts(slice_) if self._hosts else ()
@@ -496,6 +517,14 @@ class FakeCloud(Cloud):
             raise InvalidInputError(f"no slice {identity.name}: nothing to preempt")
         found.forced = (SlicePhase.LOST, "PREEMPTED")
         found.fleet.lose()
+
+    async def costs(self, since: datetime, until: datetime, zone: str) -> Charges | Lacking:
+        """Give what a test wrote into the books, of those days."""
+        del zone
+        if isinstance(self.charged, Lacking):
+            return self.charged
+        days = [each for each in self.charged.charges if since.date() <= each.day < until.date()]
+        return attrs.evolve(self.charged, charges=days)
 
     def _take_on(self, identity: SliceIdentity, request: SliceRequest) -> None:
         try:

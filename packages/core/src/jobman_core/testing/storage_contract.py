@@ -1,17 +1,21 @@
 """What every storage must do."""
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
 from jobman_core.command import Command
+from jobman_core.errors import InvalidInputError
 from jobman_core.interfaces.host import Host
 from jobman_core.interfaces.storage import Storage
 from jobman_core.models.attempt import SCRIPT
 from jobman_core.models.job import JobSpec
 from jobman_core.testing.fakes import FakeHost
 from jobman_core.testing.trial import LOOK_LIMIT, Ran, run_step, run_steps
+
+if TYPE_CHECKING:
+    from jobman_core.models.storage import BucketSize
 
 
 class StorageContract:
@@ -110,6 +114,27 @@ class StorageContract:
             ran = await run_step(host, check)
             assert ran.code == 0, f"{problem.name}: {ran.text}"
         await run_steps(host, storage.unmount(spec))
+
+    async def test_a_bucket_of_a_job_has_a_size_or_a_reason(
+        self, host: Host, storage: Storage, spec: JobSpec
+    ) -> None:
+        if not storage.measures:
+            with pytest.raises(InvalidInputError):
+                await storage.sizes(storage.buckets_of(spec))
+            return
+        await run_steps(host, storage.mount(spec))
+        await self.write(host, "measured", "12345678")
+        await run_steps(host, storage.unmount(spec))
+        buckets = storage.buckets_of(spec)
+        heard: list[BucketSize] = []
+        for exact in (False, True):
+            for size in await storage.sizes([*buckets, "Nowhere!"], exact=exact, tell=heard.append):
+                assert size.storage == storage.name
+                assert size.trouble or size.bucket in buckets
+                assert not (exact and size.partial)
+        held = await storage.sizes(buckets, exact=True)
+        assert sum(size.total().bytes for size in held) >= 8
+        assert {size.bucket for size in heard} <= set(buckets)
 
 
 def _shell(script: str, *args: str, stdin: str = "") -> Command:

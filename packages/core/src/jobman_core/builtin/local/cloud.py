@@ -14,6 +14,7 @@ from jobman_core.builtin.local.slices import Facts, Folder
 from jobman_core.errors import (
     HeldError,
     InvalidInputError,
+    NotYoursError,
     PermanentCloudError,
     StockoutError,
     TransientCloudError,
@@ -41,7 +42,7 @@ _ADDRESS: Final = "127.0.0.1"
 
 @attrs.frozen
 class LocalSettings:
-    """The section ``clouds.local`` of ``jobman.yaml``."""
+    """``clouds.local``: how this machine plays a cloud."""
 
     #: How many slices may exist at once, by zone; a zone that is not here has no limit.
     capacity: Mapping[str, Count] = attrs.field(factory=dict)
@@ -56,7 +57,7 @@ class LocalCloud(Cloud):
 
     name = "local"
     Settings = LocalSettings
-    default_zone: ClassVar[str | None] = "local"
+    default_zone: ClassVar[str] = "local"
     #: A look is one small file.
     look_every: ClassVar[float] = 2.0
     #: A request dies with the process that makes it.
@@ -108,7 +109,7 @@ class LocalCloud(Cloud):
                 facts = await asyncio.to_thread(
                     self._folder.take_away, identity.name, slices.PREEMPTING
                 )
-        except TransientCloudError as error:
+        except (TransientCloudError, NotYoursError) as error:
             return Unknown(str(error))
         return Absent() if facts is None else self._present(facts)
 
@@ -117,6 +118,7 @@ class LocalCloud(Cloud):
 
         Raises:
             HeldError: the slice of that name has labels that are not ours.
+            NotYoursError: another account's process made it.
             TransientCloudError: processes of it cannot be ended.
         """
         facts = self._read(identity)
@@ -125,6 +127,11 @@ class LocalCloud(Cloud):
             await asyncio.to_thread(self._folder.remove, identity.name)
         elif self._folder.root.is_dir():
             await asyncio.to_thread(self._folder.sweep)
+
+    async def zones(self, project: str = "") -> Sequence[str]:
+        """Give the one that job files need not name."""
+        del project
+        return (self.default_zone,)
 
     async def list_slices(self, zone: str, project: str = "") -> Sequence[Listed]:
         """List the slices of a zone; one that cannot be read is left out."""
@@ -152,6 +159,7 @@ class LocalCloud(Cloud):
 
         Raises:
             HeldError: the slice of that name has labels that are not ours.
+            NotYoursError: another account's process made it.
             TransientCloudError: processes of it cannot be ended.
         """
         facts = self._read(identity)

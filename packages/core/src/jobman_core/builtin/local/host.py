@@ -77,6 +77,8 @@ class LocalHost(Host):
             return await self._run_kept(command, env, limit)
         except FileNotFoundError as error:
             raise self._unreachable("its slice is gone") from error
+        except PermissionError as error:
+            raise self._unreachable("it is another account's") from error
         except TimeoutError as error:
             raise self._unreachable(f"no answer within {limit:g} s") from error
 

@@ -23,7 +23,9 @@ import attrs
 
 from jobman_core.builtin.local import keeper, mounts
 from jobman_core.builtin.local.host import BOOT_ID, SLICE
-from jobman_core.errors import CloudError, TransientCloudError
+from jobman_core.errors import CloudError, NotYoursError, TransientCloudError
+from jobman_core.files import make_folder
+from jobman_core.group import follow, is_mine, opener, owner_of
 
 _FACTS: Final = "slice.json"
 _LOCK: Final = "lock"
@@ -87,8 +89,8 @@ class Folder:
         """Hold the lock of the whole, or of one slice, against other processes and threads."""
         folder = self.root / name
         if name == ".":
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fd = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            make_folder(folder, 0o700)
+        fd = self._open_lock(folder)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
             # While this waited the slice may have been removed, and another one made.
@@ -98,15 +100,28 @@ class Folder:
         finally:
             os.close(fd)
 
+    def _open_lock(self, folder: Path) -> int:
+        try:
+            return opener(folder / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+        except PermissionError as error:
+            owner = owner_of(folder) or "nobody knows whose"
+            msg = (
+                f"local slice {folder.name} is {owner}'s, and nobody else can end its processes: "
+                f"ask them, or do it as them (`sudo -u {owner}`)"
+            )
+            raise NotYoursError(msg) from error
+
     def make(self, name: str, facts: Facts) -> None:
         """Make a slice, whole or not at all. The caller holds the lock."""
         aside = self.root / f".new-{secrets.token_hex(4)}"
         try:
+            aside.mkdir()
+            follow(aside, own=True)
             for index in range(facts.hosts):
                 (aside / "hosts" / str(index) / "tmp").mkdir(mode=0o700, parents=True)
             (aside / keeper.ROOTS).mkdir(mode=0o700)
             (aside / BOOT_ID).write_text(f"{uuid.uuid4()}\n", encoding="ascii")
-            (aside / _FACTS).write_text(json.dumps(attrs.asdict(facts)), encoding="utf-8")
+            _put(aside / _FACTS, facts)
             (aside / keeper.UP).touch()
             aside.rename(self.root / name)
         finally:
@@ -119,6 +134,7 @@ class Folder:
 
         Raises:
             TransientCloudError: processes are left that cannot be ended.
+            NotYoursError: another account made it.
         """
         try:
             with self.locked(name):
@@ -147,12 +163,14 @@ class Folder:
             (self.root / name).rename(aside)
         except FileNotFoundError:
             return  # someone else was faster
-        self.sweep()
+        _remove(aside)
 
     def sweep(self) -> None:
-        """Remove what interrupted calls left: folders that are no slices."""
+        """Remove what interrupted calls of this account left: folders that are no slices."""
         for path in self.root.glob(".gone-*"):
-            _remove(path)
+            with contextlib.suppress(FileNotFoundError):
+                if is_mine(path):
+                    _remove(path)
 
     def forget_ended(self, name: str) -> None:
         """Drop the names of processes that are gone, which killed controllers leave."""
@@ -164,7 +182,7 @@ class Folder:
     def _write(self, name: str, facts: Facts) -> None:
         path = self.root / name / _FACTS
         aside = path.with_suffix(f".{secrets.token_hex(4)}")
-        aside.write_text(json.dumps(attrs.asdict(facts)), encoding="utf-8")
+        _put(aside, facts)
         aside.replace(path)
 
     def _end_processes(self, name: str) -> None:
@@ -194,6 +212,12 @@ class Folder:
                 raise TransientCloudError(
                     f"processes of local slice {name} cannot be ended: end them by hand"
                 )
+
+
+def _put(path: Path, facts: Facts) -> None:
+    """Write what there is to know of a slice; whoever shares the home counts its slices."""
+    with open(path, "w", encoding="utf-8", opener=opener) as file:
+        json.dump(attrs.asdict(facts), file)
 
 
 def _remove(path: Path) -> None:

@@ -1,6 +1,7 @@
 """Attempts: claimed, followed, ended once."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from sqlite3 import Row
 
 from jobman_core.builtin.sqlite import leases, tasks
@@ -134,6 +135,7 @@ def end(
         exits_text(outcome.exits),
         token,
     )
+    tx.run(sql.ADD_RAN, _lasted(row, fresh), number)
     if row["task"] is None:
         text = f"{_what(row)} {_how(outcome)} on job {lease.job}{_why(outcome)}"
         _tell(tx, fresh.at, f"attempt.{outcome.kind.value}", text, row)
@@ -197,6 +199,14 @@ def _release(tx: Tx, attempt: Row, outcome: Outcome, fresh: Fresh) -> bool:
         run_id=fresh.new_id() if wiped else None,
     )
     return (counters.done and not before.done) or (counters.failed and not before.failed)
+
+
+def _lasted(attempt: Row, fresh: Fresh) -> float:
+    """Give the seconds that an attempt ran until now; 0 where it was not started."""
+    if attempt["started_at"] is None:
+        return 0.0
+    started = datetime.fromisoformat(attempt["started_at"])
+    return max(0.0, (fresh.now - started).total_seconds())
 
 
 def _pick(tx: Tx, queue: Row, offer: Offer, avoid: str | None) -> Row | None:

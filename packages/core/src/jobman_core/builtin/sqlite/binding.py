@@ -1,7 +1,6 @@
 """Whose home it is: its UUID, its owner, and the one machine that may use it."""
 
 import json
-import os
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ from jobman_core.builtin.sqlite import statements as sql
 from jobman_core.builtin.sqlite.database import Tx
 from jobman_core.errors import HeldError, NotYoursError, StoreError
 from jobman_core.files import put
+from jobman_core.group import owner_of
 from jobman_core.home import Home
 
 
@@ -61,7 +61,7 @@ class Binding:
             return
         # The id is for people whose database is lost: what it knew of carries that as a label.
         holder = {"machine": self.machine(), "name": socket.gethostname(), "home": home_id(tx)}
-        put(self._path, json.dumps(holder))
+        put(self._path, json.dumps(holder), secret=False)
 
     def mine(self) -> bool:
         """Tell whether the home is bound to this machine; False: to none.
@@ -93,11 +93,11 @@ class Binding:
         except FileNotFoundError:
             return None
         except OSError as error:
-            owner = _other_owner(self.home.state)
+            owner = owner_of(self.home.state)
             if isinstance(error, PermissionError) and owner:
                 raise NotYoursError(
-                    f"the home {self.home.root} is {owner}'s, and a home is one person's: name "
-                    "one of your own with --home or JOBMAN_HOME"
+                    f"the home {self.home.root} is {owner}'s alone: name one of your own with "
+                    "--home or JOBMAN_HOME, or ask them to share it with a group"
                 ) from error
             raise StoreError(
                 f"{self._path} cannot be read ({error.strerror}): check the permissions and the "
@@ -108,20 +108,3 @@ class Binding:
                 f"{self._path} cannot be read ({error}): remove it if this is the only machine "
                 "that uses this home"
             ) from error
-
-
-def _other_owner(path: Path) -> str:
-    """Give who owns a file, by name where there is one; empty: this user does, or nobody knows."""
-    try:
-        owner = path.stat().st_uid
-    except OSError:
-        return ""
-    if owner == os.geteuid():
-        return ""
-    # Start-up is paid by everybody, and this is rare.
-    import pwd
-
-    try:
-        return pwd.getpwuid(owner).pw_name
-    except KeyError:
-        return f"user {owner}"

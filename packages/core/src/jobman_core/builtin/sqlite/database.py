@@ -19,6 +19,7 @@ from jobman_core.builtin.sqlite.schema import STEPS, Step
 from jobman_core.builtin.sqlite.thread import StoreThread
 from jobman_core.errors import StoreError
 from jobman_core.files import make_folder
+from jobman_core.group import opener
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -332,7 +333,7 @@ class Database:
         else:
             make_folder(self.path.parent, 0o700)
             # SQLite gives its side files the rights of the database, so it is made before.
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            os.close(opener(self.path, os.O_RDWR | os.O_CREAT, 0o600))
         self._connect()
 
     def _lost(self) -> StoreError:
@@ -369,9 +370,8 @@ class Database:
         self._marks = self._files.marks()
 
     def _connect_to_write(self) -> None:
-        self._lock_file = os.open(
-            self.path.with_name(self.path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600
-        )
+        lock = self.path.with_name(self.path.name + ".lock")
+        self._lock_file = opener(lock, os.O_RDWR | os.O_CREAT, 0o600)
         self._head = os.open(self.path, os.O_RDONLY)
         # Never made here: one that vanished must not be followed by an empty one.
         self._connection = sqlite3.connect(

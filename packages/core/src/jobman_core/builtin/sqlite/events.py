@@ -35,3 +35,12 @@ def after(tx: Tx, number: int, limit: int, job: str | None) -> Sequence[Event]:
     else:
         rows = tx.all(sql.EVENTS_OF_JOB, job_number(job), number, limit)
     return [event_of(row) for row in rows]
+
+
+def newest(tx: Tx, job: str | None, limit: int) -> Sequence[Event]:
+    """Give the newest of a job, or of all, oldest first."""
+    if job is None:
+        rows = tx.all(sql.NEWEST_EVENTS, limit)
+    else:
+        rows = tx.all(sql.NEWEST_OF_JOB, job_number(job), limit)
+    return [event_of(row) for row in reversed(rows)]

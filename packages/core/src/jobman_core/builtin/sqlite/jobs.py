@@ -1,7 +1,7 @@
 """Jobs: from draft to deletion."""
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from sqlite3 import Row
 from typing import TypeVar
 
@@ -10,17 +10,19 @@ from jobman_core.builtin.sqlite import statements as sql
 from jobman_core.builtin.sqlite.database import Tx
 from jobman_core.builtin.sqlite.events import tell
 from jobman_core.builtin.sqlite.fresh import Fresh
+from jobman_core.builtin.sqlite.past import import_runs
 from jobman_core.builtin.sqlite.rows import (
     attempt_of,
     holder_of,
     job_id,
     job_number,
     job_of,
+    moment,
     notify_text,
     slice_of,
 )
 from jobman_core.errors import HeldError, NotFoundError
-from jobman_core.interfaces.store import JobDraft, JobRecord, Note
+from jobman_core.interfaces.store import JobDraft, JobRecord, Note, OldJob
 from jobman_core.models.job import Desired, Ending, Job, Step
 from jobman_core.models.lease import Lease
 
@@ -46,15 +48,17 @@ def find(tx: Tx, job: str) -> Row:
     return row
 
 
-def draft(tx: Tx, draft: JobDraft, fresh: Fresh) -> Job:
-    """Take the next id and suffix."""
+def draft(tx: Tx, draft: JobDraft, fresh: Fresh, old: OldJob | None) -> Job:
+    """Take the next id and suffix; a job of v3 keeps its own where it can."""
     # Whoever made an older one has crashed, and nobody should lose the name to it.
     tx.run(sql.DROP_DRAFTS, fresh.before(_LONGEST_DRAFT))
     word = draft.worker_num
-    if word == _AUTO:
+    if word == _AUTO and old is None:
         word = _smallest_free(tx, draft.base_name)
+    kept = None if old is None or old.id is None else job_number(old.id)
     number = tx.insert(
         sql.INSERT_JOB,
+        id=kept if kept is None or tx.one(sql.ANY_JOB, kept) is None else None,
         user=draft.user,
         name="",
         base_name=draft.base_name,
@@ -70,19 +74,26 @@ def draft(tx: Tx, draft: JobDraft, fresh: Fresh) -> Job:
         notify=notify_text(draft.notify),
     )
     name = f"{draft.base_name}_{job_id(number) if word is None else word}"
+    if old is not None:
+        name = old.name
     _refuse_taken(tx, name)
     tx.run(sql.NAME_JOB, name, number)
     return _any(tx, number)
 
 
-def publish(tx: Tx, job: str, spec_hash: str, at: str) -> Job:
+def publish(tx: Tx, job: str, spec_hash: str, fresh: Fresh, old: OldJob | None) -> Job:
     """Let a draft be seen."""
     number = job_number(job)
     if not tx.run(sql.PUBLISH_JOB, spec_hash, number):
         raise NotFoundError(f"no draft of job {job!r}: create it again")
+    if old is not None:
+        last = max((run.number for run in old.runs), default=0)
+        tx.run(sql.SET_PAST, moment(old.created), old.reason, last, number)
+        import_runs(tx, number, old.runs, fresh)
     row = _any(tx, number)
-    text = f"job {row.id} ({row.name}) created by {row.user}: {row.accelerator} in {row.zone}"
-    tell(tx, at, Note("job.created", text), job=number)
+    how = f"created by {row.user}" if old is None else f"of {row.user} taken over from jobman v3"
+    text = f"job {row.id} ({row.name}) {how}: {row.accelerator} in {row.zone}"
+    tell(tx, fresh.at, Note("job.created", text), job=number)
     return row
 
 
@@ -108,6 +119,7 @@ def record(tx: Tx, job: str) -> JobRecord:
         tuple(map(slice_of, tx.all(sql.WITHDRAWING, number))),
         tuple(map(attempt_of, tx.all(sql.LIVE_ATTEMPTS, number))),
         None if holder is None else holder_of(holder),
+        _progress(tx.one(sql.QUEUE, row["queue"])) if row["queue"] else None,
     )
 
 
@@ -118,6 +130,10 @@ def records(tx: Tx, deleted: bool) -> Sequence[JobRecord]:
     withdrawing = _by_job(tx.all(sql.ALL_WITHDRAWING), slice_of)
     live = _by_job(tx.all(sql.ALL_LIVE_ATTEMPTS), attempt_of)
     holders = _by_job(tx.all(sql.HOLDERS), holder_of)
+    rows = tx.all(sql.JOBS, deleted=flag)
+    progress: dict[str, tuple[int, int] | None] = {}
+    if any(row["queue"] for row in rows):
+        progress = {found["path"]: _progress(found) for found in tx.all(sql.QUEUES)}
     return [
         JobRecord(
             job_of(row),
@@ -125,8 +141,9 @@ def records(tx: Tx, deleted: bool) -> Sequence[JobRecord]:
             tuple(withdrawing.get(row["id"], ())),
             tuple(live.get(row["id"], ())),
             next(iter(holders.get(row["id"], ())), None),
+            progress.get(row["queue"]),
         )
-        for row in tx.all(sql.JOBS, deleted=flag)
+        for row in rows
     ]
 
 
@@ -137,9 +154,9 @@ def set_desired(tx: Tx, job: str, desired: Desired, note: Note, at: str) -> Job:
         # Its name was free to take while it was over.
         _refuse_taken(tx, row["name"])
     if desired is Desired.RUNNING:
-        tx.run(sql.SET_RUNNING, row["id"])
+        tx.run(sql.SET_RUNNING, id=row["id"], at=at)
     else:
-        tx.run(sql.SET_DESIRED, desired.value, row["id"])
+        tx.run(sql.SET_DESIRED, id=row["id"], desired=desired.value, at=at)
     if desired in _OVER:
         tx.run(sql.WITHDRAW, row["id"])
     tell(tx, at, note, job=row["id"])
@@ -168,22 +185,26 @@ def set_avoid(tx: Tx, job: str, task: str | None) -> None:
     tx.run(sql.SET_AVOID, task, find(tx, job)["id"])
 
 
-def at_step(tx: Tx, lease: Lease, step: Step, reason: str) -> bool:
+def at_step(tx: Tx, lease: Lease, step: Step, reason: str, until: datetime | None) -> bool:
     """Tell whether the job is on record as being there already."""
     leases.check(tx, lease)
     row = find(tx, lease.job)
-    return (row["step"], row["step_reason"]) == (step.value, reason)
+    there = row["step"], row["step_reason"], row["next_try"]
+    return there == (step.value, reason, moment(until))
 
 
-def set_step(tx: Tx, lease: Lease, step: Step, reason: str) -> None:
+def set_step(
+    tx: Tx, lease: Lease, step: Step, reason: str, *, until: datetime | None, at: str
+) -> None:
     """Write down where a controller is."""
-    tx.run(sql.SET_STEP, step.value, reason, leases.check(tx, lease))
+    number = leases.check(tx, lease)
+    tx.run(sql.SET_STEP, id=number, step=step.value, reason=reason, until=moment(until), at=at)
 
 
 def set_ending(tx: Tx, lease: Lease, ending: Ending, at: str, *, give_back: bool) -> None:
     """Write down how a job ended, and whether its slice is withdrawn with that."""
     number = leases.check(tx, lease)
-    tx.run(sql.SET_ENDING, ending.kind.value, ending.reason, number)
+    tx.run(sql.SET_ENDING, ending.kind.value, ending.reason, at, number)
     if give_back:
         tx.run(sql.WITHDRAW, number)
     why = f": {ending.reason}" if ending.reason else ""
@@ -196,6 +217,10 @@ def _by_job(rows: Iterable[Row], read: Callable[[Row], _T]) -> dict[int, list[_T
     for row in rows:
         found.setdefault(row["job"], []).append(read(row))
     return found
+
+
+def _progress(row: Row | None) -> tuple[int, int] | None:
+    return None if row is None else (row["done"], row["tasks"])
 
 
 def _any(tx: Tx, number: int) -> Job:

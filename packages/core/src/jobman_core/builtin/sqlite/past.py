@@ -12,7 +12,7 @@ from jobman_core.builtin.sqlite.events import tell
 from jobman_core.builtin.sqlite.fresh import Fresh
 from jobman_core.builtin.sqlite.rows import job_id, moment
 from jobman_core.builtin.sqlite.standing import recompute
-from jobman_core.interfaces.store import Note, PastRun
+from jobman_core.interfaces.store import Note, OldRun, PastRun
 from jobman_core.models.outcome import Cause, OutcomeKind
 from jobman_core.models.task import Counters, TaskSpec
 
@@ -84,10 +84,19 @@ def history(tx: Tx, path: str) -> Mapping[str, Sequence[PastRun]]:
     return found
 
 
+def import_runs(tx: Tx, job: int, runs: Sequence[OldRun], fresh: Fresh) -> None:
+    """Take over the runs of a job's command: how they ended, nobody knows."""
+    for run in runs:
+        past = PastRun(job_id(job), None, run.ended, "stale_cleanup")
+        row = _past(past, run.number, fresh.at) | {"job": job, "past_job": None}
+        tx.insert(sql.INSERT_PAST, **row, task=None, token=fresh.new_id())
+
+
 def _past(run: PastRun, count: int, at: str) -> dict[str, Any]:
     kind, cause = _PAST[run.status]
     began = moment(run.started) or moment(run.ended) or at
     return {
+        "job": None,
         "past_job": run.job,
         "number": count,
         "run_id": "",

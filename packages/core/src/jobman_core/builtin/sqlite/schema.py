@@ -235,4 +235,36 @@ _VERSION_3: Final[Step] = (
     "CREATE INDEX events_reaped ON events (at) WHERE kind = 'slice.reaped'",
 )
 
-STEPS: Final[Sequence[Step]] = (_VERSION_1, _VERSION_2, _VERSION_3)
+#: Since when things are as they are, and what a list of jobs counts.
+_VERSION_4: Final[Step] = (
+    "ALTER TABLE jobs ADD COLUMN step_at TEXT",
+    "ALTER TABLE jobs ADD COLUMN next_try TEXT",
+    "ALTER TABLE jobs ADD COLUMN desired_at TEXT",
+    "ALTER TABLE jobs ADD COLUMN ended_at TEXT",
+    # Seconds, of attempts that ended
+    "ALTER TABLE jobs ADD COLUMN ran REAL NOT NULL DEFAULT 0",
+    """UPDATE jobs SET ended_at = (SELECT max(e.at) FROM events e
+        WHERE e.job = jobs.id AND e.kind = 'job.' || lower(jobs.ending_kind))
+        WHERE ending_kind IS NOT NULL""",
+    """UPDATE jobs SET ran = ifnull((
+        SELECT sum(max(0, (julianday(a.ended_at) - julianday(a.started_at)) * 86400.0))
+        FROM attempts a
+        WHERE a.job = jobs.id AND a.started_at IS NOT NULL AND a.ended_at IS NOT NULL), 0)""",
+    # Of what is in the file; kept by the triggers alone
+    "ALTER TABLE queues ADD COLUMN tasks INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE queues ADD COLUMN done INTEGER NOT NULL DEFAULT 0",
+    """UPDATE queues SET (tasks, done) =
+        (SELECT count(*), ifnull(sum(t.done), 0) FROM tasks t
+        WHERE t.queue = queues.id AND t.removed = 0)""",
+    """CREATE TRIGGER tasks_added AFTER INSERT ON tasks WHEN NEW.removed = 0 BEGIN
+        UPDATE queues SET tasks = tasks + 1, done = done + NEW.done WHERE id = NEW.queue;
+    END""",
+    """CREATE TRIGGER tasks_changed AFTER UPDATE OF done, removed ON tasks
+        WHEN OLD.done <> NEW.done OR OLD.removed <> NEW.removed BEGIN
+        UPDATE queues SET tasks = tasks + OLD.removed - NEW.removed,
+            done = done + NEW.done * (1 - NEW.removed) - OLD.done * (1 - OLD.removed)
+        WHERE id = NEW.queue;
+    END""",
+)
+
+STEPS: Final[Sequence[Step]] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4)

@@ -8,10 +8,10 @@ PUT_META: Final = "INSERT INTO meta (key, value) VALUES (?, ?)"
 # -- jobs ------------------------------------------------------------------------------------------
 
 INSERT_JOB: Final = """
-    INSERT INTO jobs (user, name, base_name, accelerator, zone, cloud, session, queue, worker_num,
-        run_id, created_at, desired, notify)
-    VALUES (:user, :name, :base_name, :accelerator, :zone, :cloud, :session, :queue, :worker_num,
-        :run_id, :created_at, :desired, :notify)"""
+    INSERT INTO jobs (id, user, name, base_name, accelerator, zone, cloud, session, queue,
+        worker_num, run_id, created_at, desired, notify)
+    VALUES (:id, :user, :name, :base_name, :accelerator, :zone, :cloud, :session, :queue,
+        :worker_num, :run_id, :created_at, :desired, :notify)"""
 NAME_JOB: Final = "UPDATE jobs SET name = ?, desired = 'stopped' WHERE id = ?"
 JOB_OF_NAME: Final = """
     SELECT id FROM jobs WHERE name = ? AND desired NOT IN ('cancelled', 'deleted')"""
@@ -20,6 +20,7 @@ NAMES_LIKE: Final = """
     WHERE name >= :low AND name < :high AND desired NOT IN ('cancelled', 'deleted')"""
 PUBLISH_JOB: Final = """
     UPDATE jobs SET published = 1, spec_hash = ? WHERE id = ? AND published = 0"""
+SET_PAST: Final = "UPDATE jobs SET created_at = ?, step_reason = ?, runs = ? WHERE id = ?"
 DROP_DRAFTS: Final = "DELETE FROM jobs WHERE published = 0 AND created_at < ?"
 DISCARD_JOB: Final = "DELETE FROM jobs WHERE id = ? AND published = 0"
 ANY_JOB: Final = "SELECT * FROM jobs WHERE id = ?"
@@ -27,21 +28,29 @@ JOB: Final = "SELECT * FROM jobs WHERE id = ? AND published = 1"
 JOB_IDS: Final = "SELECT id FROM jobs WHERE published = 1 ORDER BY id"
 JOBS: Final = """
     SELECT * FROM jobs WHERE published = 1 AND (desired <> 'deleted' OR :deleted) ORDER BY id"""
-SET_DESIRED: Final = "UPDATE jobs SET desired = ? WHERE id = ?"
+SET_DESIRED: Final = """
+    UPDATE jobs SET desired = :desired,
+        desired_at = iif(desired = :desired AND desired_at IS NOT NULL, desired_at, :at)
+    WHERE id = :id"""
 SET_RUNNING: Final = """
-    UPDATE jobs SET desired = 'running', ending_kind = NULL, ending_reason = NULL,
+    UPDATE jobs SET desired = 'running', ending_kind = NULL, ending_reason = NULL, ended_at = NULL,
         restarts = iif(desired = 'running' AND ending_kind IS NULL, restarts, 0),
-        step = 'none', step_reason = ''
-    WHERE id = ?"""
+        step = 'none', step_reason = '', step_at = :at, next_try = NULL, desired_at = :at
+    WHERE id = :id"""
 SET_SPEC: Final = """
     UPDATE jobs SET accelerator = ?, zone = ?, cloud = ?, session = ?, queue = ?, notify = ?,
         spec_hash = ?
     WHERE id = ?"""
 AVOID: Final = "SELECT avoid_task FROM jobs WHERE id = ?"
 SET_AVOID: Final = "UPDATE jobs SET avoid_task = ? WHERE id = ?"
-SET_STEP: Final = "UPDATE jobs SET step = ?, step_reason = ? WHERE id = ?"
-SET_ENDING: Final = "UPDATE jobs SET ending_kind = ?, ending_reason = ? WHERE id = ?"
+SET_STEP: Final = """
+    UPDATE jobs SET step = :step, step_reason = :reason, next_try = :until,
+        step_at = iif(step = :step AND step_at IS NOT NULL, step_at, :at)
+    WHERE id = :id"""
+SET_ENDING: Final = """
+    UPDATE jobs SET ending_kind = ?, ending_reason = ?, ended_at = ? WHERE id = ?"""
 COUNT_RESTART: Final = "UPDATE jobs SET restarts = restarts + 1 WHERE id = ?"
+ADD_RAN: Final = "UPDATE jobs SET ran = ran + ? WHERE id = ?"
 COUNT_RUN: Final = "UPDATE jobs SET runs = runs + 1 WHERE id = ?"
 NEXT_EPOCH: Final = "UPDATE jobs SET epoch = epoch + 1 WHERE id = ?"
 
@@ -140,9 +149,9 @@ INSERT_ATTEMPT: Final = """
     INSERT INTO attempts (token, job, generation, number, run_id, task, mode, stage, claimed_at)
     VALUES (:token, :job, :generation, :number, :run_id, :task, :mode, :stage, :claimed_at)"""
 INSERT_PAST: Final = """
-    INSERT INTO attempts (token, past_job, generation, number, run_id, task, mode, stage,
+    INSERT INTO attempts (token, job, past_job, generation, number, run_id, task, mode, stage,
         claimed_at, started_at, ended_at, outcome, cause, detail, exits)
-    VALUES (:token, :past_job, 0, :number, :run_id, :task, 'fresh', 0,
+    VALUES (:token, :job, :past_job, 0, :number, :run_id, :task, 'fresh', 0,
         :claimed_at, :started_at, :ended_at, :outcome, :cause, '', '[]')"""
 ATTEMPT: Final = _ATTEMPTS + " WHERE a.token = ?"
 LIVE_ATTEMPT: Final = "SELECT token FROM attempts WHERE job = ? AND ended_at IS NULL"
@@ -213,6 +222,15 @@ DEMAND: Final = """
     SELECT accelerator, zone, SUM(ready) AS ready, COUNT(*) AS open FROM tasks
     WHERE queue = ? AND done = 0 AND failed = 0 AND removed = 0
     GROUP BY accelerator, zone"""
+# What a task's status depends on, and how many have the same of it.
+TALLY: Final = """
+    SELECT done, failed, running > 0 AS running, root IS NOT NULL AS blocked, unmet > 0 AS waits,
+        fail_count > 0 AS fail_count, COUNT(*) AS tasks
+    FROM tasks WHERE queue = ? AND (removed = 0 OR running > 0)
+    GROUP BY 1, 2, 3, 4, 5, 6"""
+FOREMOST: Final = """
+    SELECT * FROM tasks WHERE queue = ? AND done = 0 AND (removed = 0 OR running > 0)
+    ORDER BY running > 0 DESC, failed DESC, ready DESC, rank, position LIMIT ?"""
 INSERT_TASK: Final = """
     INSERT INTO tasks (queue, task, spec, run_id, position, accelerator, zone, min_hosts, max_jobs,
         max_retries, removed)
@@ -291,3 +309,5 @@ INSERT_EVENT: Final = """
     INSERT INTO events (at, kind, text, job, queue, task) VALUES (?, ?, ?, ?, ?, ?)"""
 EVENTS: Final = "SELECT * FROM events WHERE id > ? ORDER BY id LIMIT ?"
 EVENTS_OF_JOB: Final = "SELECT * FROM events WHERE job = ? AND id > ? ORDER BY id LIMIT ?"
+NEWEST_EVENTS: Final = "SELECT * FROM events WHERE id > 0 ORDER BY id DESC LIMIT ?"
+NEWEST_OF_JOB: Final = "SELECT * FROM events WHERE job = ? ORDER BY id DESC LIMIT ?"

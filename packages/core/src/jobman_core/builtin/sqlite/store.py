@@ -1,5 +1,6 @@
 """The store on SQLite: every method is one transaction on the store's own thread."""
 
+import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -18,6 +19,7 @@ from jobman_core.builtin.sqlite import (
     past,
     queues,
     slices,
+    tally,
     tasks,
     used,
     zones,
@@ -27,15 +29,16 @@ from jobman_core.builtin.sqlite.fresh import Fresh
 from jobman_core.builtin.sqlite.mounts import is_network
 from jobman_core.builtin.sqlite.rows import stamp
 from jobman_core.home import Home
-from jobman_core.interfaces.backend import Context
-from jobman_core.interfaces.store import JobDraft, JobRecord, News, Note, PastRun, Store
+from jobman_core.interfaces.backend import Context, Scope
+from jobman_core.interfaces.store import JobDraft, JobRecord, News, Note, OldJob, PastRun, Store
 from jobman_core.models.attempt import Attempt
+from jobman_core.models.checkup import Checkup
 from jobman_core.models.event import Event
 from jobman_core.models.job import Desired, Ending, Job, Step
 from jobman_core.models.lease import Controller, Lease
 from jobman_core.models.outcome import Outcome
 from jobman_core.models.place import Stockout, Where
-from jobman_core.models.queue import Claim, Demand, Queue
+from jobman_core.models.queue import Claim, Demand, Queue, Tally
 from jobman_core.models.slice import Offer, Slice
 from jobman_core.models.task import Counters, QueueDefinition, Task
 from jobman_core.models.usage import Used
@@ -73,6 +76,7 @@ class SqliteStore(Store):
         self._binding = binding.Binding(Home(context.home), machine)
         #: What gave a task when last asked: it most likely has another, so nobody looks first.
         self._giving: set[tuple[str, Offer]] = set()
+        self._network = network
         self._db = Database(Home(context.home).database, busy=busy, network=network)
 
     # -- the store itself ------------------------------------------------------------------
@@ -88,6 +92,15 @@ class SqliteStore(Store):
         """Close it."""
         await self._db.aclose()
 
+    async def checkups(self, scope: Scope) -> Sequence[Checkup]:
+        """Say how the database is, by reading alone; it need not be open."""
+        # Start-up is paid by everybody, and this is rare.
+        from jobman_core.builtin.sqlite.health import checkups
+
+        del scope
+        path, seconds = Home(self.context.home).database, self.context.clock.monotonic
+        return await asyncio.to_thread(lambda: [*checkups(path, self._network, seconds)])
+
     async def home_id(self) -> str:
         """Give the home's UUID."""
         return await self._db.read(binding.home_id)
@@ -102,13 +115,13 @@ class SqliteStore(Store):
 
     # -- jobs ------------------------------------------------------------------------------
 
-    async def draft_job(self, draft: JobDraft) -> Job:
+    async def draft_job(self, draft: JobDraft, old: OldJob | None = None) -> Job:
         """Take the next id and suffix for a job that nobody sees until it is published."""
-        return await self._db.write(jobs.draft, draft, self._fresh())
+        return await self._db.write(jobs.draft, draft, self._fresh(), old)
 
-    async def publish_job(self, job: str, *, spec_hash: str) -> Job:
+    async def publish_job(self, job: str, *, spec_hash: str, old: OldJob | None = None) -> Job:
         """Let a drafted job be seen."""
-        return await self._db.write(jobs.publish, job, spec_hash, self._at())
+        return await self._db.write(jobs.publish, job, spec_hash, self._fresh(), old)
 
     async def discard_job(self, job: str) -> None:
         """Forget a draft; its number is not used again."""
@@ -138,10 +151,14 @@ class SqliteStore(Store):
         """Say which task this worker should leave to others, once."""
         await self._db.write(jobs.set_avoid, job, task)
 
-    async def set_step(self, lease: Lease, step: Step, reason: str) -> None:
+    async def set_step(
+        self, lease: Lease, step: Step, reason: str, *, until: datetime | None = None
+    ) -> None:
         """Write down where the controller is; not synced, and nothing if it is no change."""
-        if not await self._db.read(jobs.at_step, lease, step, reason):
-            await self._db.write_unsynced(jobs.set_step, lease, step, reason)
+        if not await self._db.read(jobs.at_step, lease, step, reason, until):
+            await self._db.write_unsynced(
+                jobs.set_step, lease, step, reason, until=until, at=self._at()
+            )
 
     async def set_ending(self, lease: Lease, ending: Ending, *, give_back: bool = False) -> None:
         """Write down how the job ended."""
@@ -316,6 +333,10 @@ class SqliteStore(Store):
         """Give what a queue has, by accelerator and zone."""
         return await self._db.read(tasks.demand, queue)
 
+    async def tallies(self, known: Iterable[Tally] = (), *, tasks: int = 0) -> Sequence[Tally]:
+        """Give how all queues stand, in one look."""
+        return await self._db.read(tally.all_, {one.queue.path: one for one in known}, tasks)
+
     async def reset(self, queue: str, tasks: Iterable[str], note: Note) -> None:
         """Forget what tasks came to."""
         names = list(tasks)
@@ -369,6 +390,10 @@ class SqliteStore(Store):
     ) -> Sequence[Event]:
         """Give events with higher ids than ``after``, oldest first."""
         return await self._db.read(events.after, after, limit, job)
+
+    async def newest_events(self, job: str | None, limit: int) -> Sequence[Event]:
+        """Give the newest events of a job, or of all, so many at most, oldest first."""
+        return await self._db.read(events.newest, job, limit)
 
     def _at(self) -> str:
         return stamp(self.context.clock.now())

@@ -19,6 +19,7 @@ from jobman_core.testing.store_contract.memory import MemoryContract
 from jobman_core.testing.store_contract.queues import QueuesContract
 from jobman_core.testing.store_contract.reports import ReportsContract
 from jobman_core.testing.store_contract.slices import SlicesContract
+from jobman_core.testing.store_contract.tallies import TalliesContract
 from jobman_core.testing.store_contract.zones import ZonesContract
 
 
@@ -29,6 +30,7 @@ class StoreContract(
     AttemptsContract,
     QueuesContract,
     DefinitionsContract,
+    TalliesContract,
     EventsContract,
     MemoryContract,
     ReportsContract,

@@ -105,6 +105,17 @@ class EventsContract(BaseContract):
             await scene.end(lease, claim, FAILED)
         assert await scene.kinds(since) == []
 
+    async def test_the_newest_of_a_job_are_given_oldest_first(
+        self, store: Store, scene: Scene
+    ) -> None:
+        lease = await scene.worker()
+        for number in range(3):
+            await store.add_event(Note("test", f"event {number}"), job=lease.job)
+        await scene.worker()
+        newest = await store.newest_events(lease.job, 2)
+        assert [event.text for event in newest] == ["event 1", "event 2"]
+        assert await store.newest_events(None, 2) == (await store.events())[-2:]
+
     async def test_the_text_of_an_event_is_one_line(self, store: Store, scene: Scene) -> None:
         await scene.define(entry("a"))
         lease = await scene.worker(queue=QUEUE)

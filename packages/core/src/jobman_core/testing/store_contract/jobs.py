@@ -1,19 +1,21 @@
 """Jobs, and the store itself."""
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 
 import attrs
 import pytest
 
 from jobman_core.errors import HeldError, NotFoundError
-from jobman_core.interfaces.store import Note, Store
+from jobman_core.interfaces.store import Note, OldJob, OldRun, Store
 from jobman_core.models.job import Desired, Ending, EndingKind, Step
 from jobman_core.testing.store_contract.base import BaseContract
 from jobman_core.testing.store_contract.scene import (
     FAILED,
     NOON,
     QUEUE,
+    SUCCEEDED,
     Scene,
     draft,
     entry,
@@ -49,6 +51,28 @@ class JobsContract(BaseContract):
             seen.append(await store.version())
         assert len(set(seen)) == len(seen)
         assert await store.version() == seen[-1]
+
+    async def test_a_job_of_v3_keeps_its_name_and_its_id_where_that_is_free(
+        self, store: Store, scene: Scene
+    ) -> None:
+        await scene.job()
+        for wanted, got in (("000045", "000045"), ("000001", "000046")):
+            old = OldJob(wanted, f"qw_{wanted}", NOON, "of v3", (OldRun(1, NOON), OldRun(7, NOON)))
+            job = await store.draft_job(draft(base_name="qw", worker_num="auto"), old)
+            await store.publish_job(job.id, spec_hash="hash", old=old)
+            found = (await store.record(got)).job
+            assert (found.id, found.name, found.created_at) == (got, old.name, NOON)
+            assert (found.desired, found.step_reason) == (Desired.STOPPED, "of v3")
+            runs = await store.attempts(job=got)
+            assert [(run.number, run.job, run.live) for run in runs] == [
+                (1, got, False),
+                (7, got, False),
+            ]
+            lease = await scene.lease(got)
+            attempt = await store.open_attempt(lease, generation=1, now=NOON)
+            assert attempt.number == 8
+        with pytest.raises(HeldError, match="qw_000045"):
+            await store.draft_job(draft(), OldJob("000099", "qw_000045", NOON, ""))
 
     async def test_a_draft_is_seen_by_nobody_until_it_is_published(
         self, store: Store, scene: Scene
@@ -174,6 +198,73 @@ class JobsContract(BaseContract):
         version = await store.version()
         await store.set_step(lease, Step.PREPARE, "conda")
         assert await store.version() == version
+
+    async def test_a_step_lasts_since_it_was_taken_whatever_its_reason_and_names_its_next_try(
+        self, store: Store, scene: Scene
+    ) -> None:
+        lease = await scene.worker()
+        assert (await store.record(lease.job)).job.step_at is None
+        await store.set_step(lease, Step.ACQUIRE, "no capacity", until=NOON)
+        first = (await store.record(lease.job)).job
+        assert first.step_at is not None
+        assert first.next_try == NOON
+        await store.set_step(lease, Step.ACQUIRE, "asks again")
+        again = (await store.record(lease.job)).job
+        assert (again.step_at, again.next_try) == (first.step_at, None)
+
+    async def test_the_next_try_is_put_off_though_nothing_else_changes(
+        self, store: Store, scene: Scene
+    ) -> None:
+        lease = await scene.worker()
+        for minutes in (1, 2):
+            later = NOON + timedelta(minutes=minutes)
+            await store.set_step(lease, Step.ACQUIRE, "no capacity", until=later)
+            assert (await store.record(lease.job)).job.next_try == later
+
+    async def test_a_wish_has_its_moment_and_a_start_begins_anew(
+        self, store: Store, scene: Scene
+    ) -> None:
+        lease = await scene.worker()
+        assert (await store.record(lease.job)).job.desired_at is None
+        stopped = await store.set_desired(lease.job, Desired.STOPPED, _NOTE)
+        assert stopped.desired_at is not None
+        await store.set_ending(lease, _ENDING)
+        ended = (await store.record(lease.job)).job
+        assert ended.ended_at is not None
+        await store.set_step(lease, Step.ACQUIRE, "no capacity", until=NOON)
+        running = await store.set_desired(lease.job, Desired.RUNNING, _NOTE)
+        assert (running.ended_at, running.next_try) == (None, None)
+        assert running.desired_at is not None
+
+    async def test_attempts_that_ended_add_up_to_how_long_a_job_ran(
+        self, store: Store, scene: Scene
+    ) -> None:
+        lease = await scene.worker()
+        for minutes in (5, 10):
+            attempt = await store.open_attempt(lease, generation=1, now=NOON)
+            started = attrs.evolve(attempt, started_at=NOON + timedelta(minutes=1))
+            await store.save_attempt(lease, started)
+            end = NOON + timedelta(minutes=minutes)
+            await store.end_attempt(lease, attempt.token, FAILED, now=end)
+        unstarted = await store.open_attempt(lease, generation=1, now=NOON)
+        await store.end_attempt(lease, unstarted.token, FAILED, now=NOON + timedelta(hours=1))
+        assert (await store.record(lease.job)).job.ran == pytest.approx((4 + 9) * 60)
+
+    async def test_a_queue_worker_knows_how_far_its_queue_is(
+        self, store: Store, scene: Scene
+    ) -> None:
+        await scene.define(entry("a"), entry("b"), entry("c"))
+        lease = await scene.worker(queue=QUEUE)
+        assert (await store.record(lease.job)).progress == (0, 3)
+        await scene.run(lease, SUCCEEDED)
+        assert (await store.record(lease.job)).progress == (1, 3)
+        await store.mark_done(QUEUE, "b", _NOTE)
+        await scene.define(entry("b"), entry("d"))
+        assert (await store.record(lease.job)).progress == (1, 2)
+        await store.reset(QUEUE, ["b"], _NOTE)
+        assert (await store.record(lease.job)).progress == (0, 2)
+        await scene.define(entry("a"), entry("b"), entry("d"))
+        assert (await store.records())[0].progress == (1, 3)
 
     async def test_deleted_jobs_are_listed_only_when_asked_for(
         self, store: Store, scene: Scene
