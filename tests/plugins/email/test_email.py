@@ -9,6 +9,7 @@ from tests.plugins.email.conftest import NotifierOf, notice, owners
 from tests.plugins.email.mail import PASSWORD, MailServer, mail_server
 
 from jobman_core.errors import InvalidInputError, JobmanError
+from jobman_email.password import read_password
 
 LAB, ADA, BOB = "lab@lab.example", "ada@lab.example", "bob@lab.example"
 
@@ -208,6 +209,20 @@ async def test_a_password_file_is_its_owners_alone(
     mail = notifier(None, security="tls", user="me", password_file=str(secret))
     with pytest.raises(InvalidInputError, match=told):
         await mail.deliver([notice(1)])
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o660])
+def test_where_a_group_shares_the_home_its_members_read_the_password(
+    tmp_path: Path, mode: int
+) -> None:
+    tmp_path.chmod(0o2770)
+    secret = tmp_path / "password"
+    secret.write_text("x")
+    secret.chmod(0o640)
+    assert read_password("password", tmp_path) == "x"
+    secret.chmod(mode)
+    with pytest.raises(InvalidInputError, match="chmod 640"):
+        read_password("password", tmp_path)
 
 
 async def test_a_password_file_of_a_user_who_does_not_exist_is_told(notifier: NotifierOf) -> None:

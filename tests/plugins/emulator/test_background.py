@@ -123,7 +123,11 @@ def test_the_verbs_reach_it(shell: Shell) -> None:
         (("preempt", "x"), 3, "Resource 'x' was not found: see `jobman emulator status`"),
         (("capacity", "mars", "v4-8", "1"), 2, "unknown zone 'mars': use one of "),
         (("capacity", "us-central2-b", "v4-8", "few"), 2, "N is 'few': use a number, or any"),
-        (("fail-next", "Create", "--code", "8"), 2, "unknown call 'Create': use one of ListNodes"),
+        (
+            ("fail-next", "Create", "--code", "8"),
+            2,
+            "unknown call 'Create': did you mean CreateNode",
+        ),
     ],
 )
 def test_what_cannot_be_is_told_in_one_line(

@@ -176,7 +176,7 @@ class TestOrders:
     def test_what_there_is_not_cannot_be_troubled(self, emulator: Running) -> None:
         with pytest.raises(ApiError, match="'n' was not found"):
             emulator.preempt("n")
-        with pytest.raises(ApiError, match="unknown call 'Create': use one of ListNodes, "):
+        with pytest.raises(ApiError, match="unknown call 'Create': did you mean CreateNode"):
             emulator.fail_next("Create", code=8)
         with pytest.raises(ApiError, match="unknown code 'odd'"):
             emulator.fail_next("CreateNode", code="odd")

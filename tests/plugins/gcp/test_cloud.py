@@ -1,6 +1,7 @@
 """What becomes of slices on Cloud TPU, as the gcp cloud tells of it; an emulator plays the API."""
 
 import asyncio
+import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -736,6 +737,22 @@ async def test_a_file_that_holds_no_credentials_is_told_as_if_there_were_none(
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(path))
     with pytest.raises(PermanentCloudError, match=r"no credentials for Google Cloud: .*: run `"):
         await Account.find()
+
+
+async def test_what_is_wrong_with_a_key_file_is_told_in_words_and_nothing_of_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TPU_EMULATOR_HOST", raising=False)
+    path = tmp_path / "key.json"
+    key = {"type": "service_account", "private_key": "of nobody's business", "token_uri": "x"}
+    path.write_text(json.dumps(key))
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(path))
+    with pytest.raises(PermanentCloudError) as caught:
+        await Account.find()
+    told = str(caught.value)
+    assert f"credentials from {path}: Service account info was not in the expected format" in told
+    assert "missing fields client_email: run `gcloud" in told
+    assert "business" not in told
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,7 @@ WHAT = "v4-8 in us-central2-b"
 @pytest.mark.parametrize(
     ("code", "text", "kind"),
     [
-        (8, 'There is no more capacity in the zone "us-central2-b"; you can try in another zone.',
-         StockoutError),
+        (8, 'There is no more capacity in the zone "us-central2-b".', StockoutError),
         (8, "Insufficient reserved capacity for request.", StockoutError),
         (9, "Insufficient reserved capacity for request.", StockoutError),
         (8, "Quota limit 'TPUV4' has been exceeded. Limit: 0 in region us-central2.",
@@ -69,6 +68,17 @@ def test_a_refusal_is_permanent_a_stockout_or_passes(
 )  # fmt: skip
 def test_a_refusal_says_what_to_do(code: int, text: str, remedy: str) -> None:
     assert remedy in str(refusal(Failure(code, text), WHAT))
+
+
+def test_a_stockout_is_told_in_a_line_or_two() -> None:
+    google = (
+        'There is no more capacity in the zone "us-central2-b"; you can try in another zone where '
+        "Cloud TPU Nodes are offered (see https://cloud.google.com/tpu/docs/regions)"
+    )
+    assert str(refusal(Failure(8, google), WHAT)) == (
+        "no capacity for v4-8 in us-central2-b: There is no more capacity in the zone "
+        '"us-central2-b"; tpu.zones can name more zones'
+    )
 
 
 def test_trouble_with_a_delete_passes_unless_the_account_may_not() -> None:

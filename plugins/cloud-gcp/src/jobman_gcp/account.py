@@ -1,6 +1,5 @@
 """Whose credentials and which project, and the channel that is made with them."""
 
-import asyncio
 import os
 import re
 from typing import TYPE_CHECKING, Any, Final
@@ -8,12 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from jobman_core.errors import PermanentCloudError
+from jobman_core.process import in_daemon
 
 if TYPE_CHECKING:
     import grpc.aio
 
 #: Sends everything to an emulator: ``127.0.0.1:PORT``, without credentials.
 EMULATOR: Final = "TPU_EMULATOR_HOST"
+#: Where its Compute Engine API is; gcloud goes there, too. `jobman emulator status` prints both.
+EMULATED_COMPUTE: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE"
 #: Say which project, the first that is set; those of Google's own tools.
 _PROJECT: Final = ("GOOGLE_CLOUD_PROJECT", "CLOUDSDK_CORE_PROJECT", "GCLOUD_PROJECT")
 #: An emulator does not mind whose project it is.
@@ -60,11 +62,27 @@ class Account:
             _check_address(emulator)
             return cls(project or _EMULATED_PROJECT, emulator=emulator)
         # It reads files, may start gcloud, and asks the metadata server where there is one.
-        credentials, found = await asyncio.to_thread(_credentials)
+        credentials, found = await in_daemon(_credentials)
         return cls(project or found, credentials)
 
-    def channel(self) -> "grpc.aio.Channel":
-        """Make a channel of the running loop; nothing is connected yet."""
+    def charged_to(self, project: str) -> "Account":
+        """Give the same account for APIs whose calls have to be charged to a project.
+
+        A person's credentials name none unless somebody told gcloud; a service account has its own.
+        """
+        from google.oauth2.credentials import Credentials
+
+        own = self.credentials
+        if not isinstance(own, Credentials) or own.quota_project_id:
+            return self
+        return attrs.evolve(self, credentials=own.with_quota_project(project))
+
+    def channel(self, api: str = "tpu.googleapis.com") -> "grpc.aio.Channel":
+        """Make a channel of the running loop; nothing is connected yet.
+
+        Args:
+            api: Google's host that is asked; an emulator answers for all that it serves.
+        """
         import grpc.aio
 
         if self.emulator:
@@ -74,7 +92,7 @@ class Account:
         from google.cloud.tpu_v2.services.tpu.transports import TpuGrpcAsyncIOTransport
 
         channel: grpc.aio.Channel = TpuGrpcAsyncIOTransport.create_channel(
-            credentials=self.credentials, options=_OPTIONS
+            api, credentials=self.credentials, options=_OPTIONS
         )
         return channel
 
@@ -97,13 +115,16 @@ def _credentials() -> tuple[Any, str]:
     try:
         credentials, project = google.auth.default(scopes=_SCOPES)
     except DefaultCredentialsError as error:
-        # What follows in Google's is a link to the remedy that we name.
-        cause = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
-        raise _no_credentials(cause) from error
+        raise _no_credentials(": ".join(map(_sentence, error.args))) from error
     except (AttributeError, OSError, TypeError, ValueError) as error:
         # Google's library looks into files that others wrote as if they had to be right.
         raise _no_credentials(f"their file cannot be read: {error}") from error
     return credentials, project or ""
+
+
+def _sentence(said: object) -> str:
+    """Give what Google says first: what follows is a link to the remedy that we name."""
+    return str(said).partition("\n")[0].partition(". ")[0].rstrip(".")
 
 
 def _no_credentials(why: str) -> PermanentCloudError:

@@ -78,13 +78,13 @@ class Client:
     async def node(self, project: str, zone: str, name: str) -> NodeFacts | None:
         """Look at a node; None: the API says that there is none."""
         full = f"{parent_of(project, zone)}/nodes/{name}"
-        found = await _or_none(_call(self._alpha.get_node, {"name": full}))
+        found = await _or_none(call(self._alpha.get_node, {"name": full}))
         return None if found is None else _about(name, node_facts(found))
 
     async def queued(self, project: str, zone: str, name: str) -> QueuedFacts | None:
         """Look at a queued resource; None: the API says that there is none."""
         full = f"{parent_of(project, zone)}/queuedResources/{name}"
-        found = await _or_none(_call(self._v2.get_queued_resource, {"name": full}))
+        found = await _or_none(call(self._v2.get_queued_resource, {"name": full}))
         return None if found is None else _about(name, queued_facts(found))
 
     async def nodes(self, project: str, zone: str) -> Sequence[NodeFacts]:
@@ -105,12 +105,12 @@ class Client:
         kind = "queued_resource" if ask.queued else "node"
         create: _Create = client.create_queued_resource if ask.queued else client.create_node
         request = {"parent": ask.parent, f"{kind}_id": ask.name, kind: dict(ask.body)}
-        return _operation((await _call(create, request)).operation)
+        return _operation((await call(create, request)).operation)
 
     async def delete_node(self, project: str, zone: str, name: str) -> None:
         """Ask for the end of a node; one that is not there is no error."""
         full = f"{parent_of(project, zone)}/nodes/{name}"
-        await _or_none(_call(self._v2.delete_node, {"name": full}))
+        await _or_none(call(self._v2.delete_node, {"name": full}))
 
     async def delete_queued(self, project: str, zone: str, name: str, *, force: bool) -> None:
         """Ask for the end of a queued resource; one that is not there is no error.
@@ -123,11 +123,40 @@ class Client:
         """
         full = f"{parent_of(project, zone)}/queuedResources/{name}"
         request = {"name": full, "force": force}
-        await _or_none(_call(self._v2.delete_queued_resource, request))
+        await _or_none(call(self._v2.delete_queued_resource, request))
+
+    async def zones(self, project: str) -> Sequence[str]:
+        """List the zones in which a project can ask for nodes."""
+        found: list[str] = []
+        token = ""
+        while True:
+            request = {
+                "name": f"projects/{project}",
+                "page_size": self._page,
+                "page_token": token,
+            }
+            page = await call(self._v2.list_locations, request)
+            found += [each.location_id for each in page.locations]
+            token = page.next_page_token
+            if not token:
+                return found
+
+    async def offers(
+        self, project: str, zone: str, accelerator: str, runtime: str
+    ) -> tuple[bool, bool]:
+        """Tell whether a zone has a type, and a runtime version."""
+        parent = parent_of(project, zone)
+        type_ = {"name": f"{parent}/acceleratorTypes/{accelerator}"}
+        version = {"name": f"{parent}/runtimeVersions/{runtime}"}
+        found = await asyncio.gather(
+            _or_none(call(self._v2.get_accelerator_type, type_)),
+            _or_none(call(self._v2.get_runtime_version, version)),
+        )
+        return found[0] is not None, found[1] is not None
 
     async def operation(self, name: str) -> OperationFacts:
         """Look at an operation."""
-        return _operation(await _call(self._v2.get_operation, {"name": name}))
+        return _operation(await call(self._v2.get_operation, {"name": name}))
 
     async def newest_operation(self, project: str, zone: str, name: str) -> OperationFacts | None:
         """Give the operation that was begun last on a node or queued resource of this name."""
@@ -138,7 +167,7 @@ class Client:
                 "page_size": self._page,
                 "page_token": token,
             }
-            page = await _call(self._v2.list_operations, request)
+            page = await call(self._v2.list_operations, request)
             for each in map(_operation, page.operations):
                 if last(each.target) == name and (newest is None or newest.began <= each.began):
                     newest = each
@@ -150,7 +179,7 @@ class Client:
         """Give the public host keys that hosts have written into their guest attributes."""
         # As gcloud asks: for all that all hosts tell, in the order of the hosts.
         request = {"name": f"{parent_of(project, zone)}/nodes/{name}"}
-        answer = await _call(self._v2.get_guest_attributes, request)
+        answer = await call(self._v2.get_guest_attributes, request)
         return {
             index: [
                 f"{item.key} {item.value}"
@@ -161,7 +190,7 @@ class Client:
         }
 
 
-async def _call(method: Callable[..., Awaitable[_T]], request: Mapping[str, Any]) -> _T:
+async def call(method: Callable[..., Awaitable[_T]], request: Mapping[str, Any]) -> _T:
     """Make one call, once: whoever asked knows best when to ask again."""
     from google.api_core.exceptions import GoogleAPICallError
     from google.auth.exceptions import GoogleAuthError
@@ -228,7 +257,7 @@ async def _pages(
     """Give all pages of a list, or fail: half a list would say of the rest that it is gone."""
     token = ""
     while True:
-        pager = await _call(method, {**request, "page_token": token})
+        pager = await call(method, {**request, "page_token": token})
         # Of the pager, the page that was asked for: each page is a call of its own, in time.
         page = _message(await anext(aiter(pager.pages)))
         if page.unreachable:

@@ -3,13 +3,18 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
 from typing import ClassVar, Final
 
 import attrs
 
 from jobman_core.errors import CloudError, HeldError, PermanentCloudError, TransientCloudError
-from jobman_core.interfaces.backend import Context, Problem
+from jobman_core.interfaces.backend import Context, Problem, Scope
 from jobman_core.interfaces.cloud import Cloud, Listed
+from jobman_core.models.billing import Charges, Lacking
+from jobman_core.models.checkup import Checkup
+from jobman_core.models.quota import Allowances
 from jobman_core.models.slice import (
     Absent,
     Observation,
@@ -20,7 +25,9 @@ from jobman_core.models.slice import (
     SliceRequest,
     Unknown,
 )
-from jobman_gcp import requests
+from jobman_core.process import in_daemon
+from jobman_gcp import billing, billing_setup, limits, requests
+from jobman_gcp.account import named_project
 from jobman_gcp.client import CALL_LIMIT, Client
 from jobman_gcp.config import GcpConfig, GcpSettings
 from jobman_gcp.connection import Connection
@@ -81,13 +88,15 @@ class GcpCloud(Cloud):
     Settings = GcpSettings
     #: All slices of a zone are seen in one list.
     looks_by_zone: ClassVar[bool] = True
+    bills: ClassVar[bool] = True
     #: Longer than a call may take.
     on_the_wire: ClassVar[float] = CALL_LIMIT + 5.0
 
     def __init__(self, context: Context) -> None:
         """Take the settings; nothing is connected yet."""
         super().__init__(context)
-        self._connection = Connection(GcpSettings(**context.settings).project)
+        self._settings = GcpSettings(**context.settings)
+        self._connection = Connection(self._settings.project)
         #: By project, zone and name.
         self._traces: dict[tuple[str, str, str], _Trace] = defaultdict(_Trace)
 
@@ -191,6 +200,29 @@ class GcpCloud(Cloud):
         except ApiError as error:
             raise trouble(error.failure, f"slice {name} cannot be deleted") from error
 
+    async def zones(self, project: str = "") -> Sequence[str]:
+        """Give the zones that the API offers to a project.
+
+        Raises:
+            CloudError: it did not say.
+        """
+        project = project or await self._connection.project()
+        client = await self._connection.client()
+        try:
+            return await client.zones(project)
+        except ApiError as error:
+            raise trouble(error.failure, f"no list of zones of project {project}") from error
+
+    async def allowances(self, zones: Sequence[str], project: str = "") -> Allowances:
+        """Give the limits that Google tells of: on chips, and on what hosts take of a region.
+
+        Raises:
+            PermanentCloudError: there are no credentials, or no project.
+        """
+        account = await self._connection.account()
+        project = project or await self._connection.project()
+        return await limits.allowances(account, project, zones)
+
     async def list_slices(self, zone: str, project: str = "") -> Sequence[Listed]:
         """List the slices of a zone, each with its queued resource; a half list is no list.
 
@@ -254,6 +286,29 @@ class GcpCloud(Cloud):
             # Whose is whose cannot be told.
             return {}
         return {host.index: keys[host.index] for host in slice_.hosts if keys.get(host.index)}
+
+    async def costs(self, since: datetime, until: datetime, zone: str) -> Charges | Lacking:
+        """Read what was charged from the export of Cloud Billing that the settings name.
+
+        Raises:
+            InvalidInputError: they name something else.
+            CloudError: BigQuery did not answer.
+        """
+        table = self._settings.billing_table
+        if not table:
+            return billing_setup.not_named()
+        billing.check_name(table)
+        ask = billing.Ask(table, since.astimezone(UTC), until.astimezone(UTC), zone)
+        account = await billing.who_asks()
+        project = self._settings.project or named_project() or account.project
+        return await in_daemon(partial(billing.costs, ask, account, project))
+
+    async def checkups(self, scope: Scope) -> Sequence[Checkup]:
+        """Say how credentials, projects and what job files name stand with Google."""
+        # Only who asks pays for the clients of so many APIs.
+        from jobman_gcp.doctor import examine
+
+        return await examine(self._connection, scope, self.context.clock.now)
 
     async def aclose(self) -> None:
         """Hang up."""

@@ -17,8 +17,18 @@ class Connection:
             project: of the settings; None: the account's.
         """
         self._named = project
-        self._account: Account | None = None
+        self._who: Account | None = None
         self._client: tuple[asyncio.AbstractEventLoop, Client] | None = None
+
+    async def account(self) -> Account:
+        """Give who asks.
+
+        Raises:
+            PermanentCloudError: there are no credentials.
+        """
+        if self._who is None:
+            self._who = await Account.find()
+        return self._who
 
     async def project(self) -> str:
         """Give the project that pays where a job names none.
@@ -26,7 +36,7 @@ class Connection:
         Raises:
             PermanentCloudError: there is none, or no credentials.
         """
-        project = self._named or named_project() or (await self._who()).project
+        project = self._named or named_project() or (await self.account()).project
         if not project:
             raise PermanentCloudError(
                 "no project of Google Cloud is named: write `project:` into jobman.yaml or into "
@@ -40,7 +50,7 @@ class Connection:
         Raises:
             PermanentCloudError: there are no credentials.
         """
-        account, loop = await self._who(), asyncio.get_running_loop()
+        account, loop = await self.account(), asyncio.get_running_loop()
         if self._client is None:
             # It takes seconds, in which other jobs of this process have work to do.
             await asyncio.to_thread(Client.load)
@@ -54,8 +64,3 @@ class Connection:
             (loop, client), self._client = self._client, None
             if loop is asyncio.get_running_loop():
                 await client.aclose()
-
-    async def _who(self) -> Account:
-        if self._account is None:
-            self._account = await Account.find()
-        return self._account

@@ -62,6 +62,23 @@ class ApiError(Exception):
         return self.failure.code
 
 
+@attrs.frozen
+class Api:
+    """One of Google's APIs, and who may ask it."""
+
+    host: str
+    #: A role that has what is asked of it.
+    role: str
+    #: What is not known where it cannot be asked.
+    knows: str = ""
+
+
+TPU: Final = Api("tpu.googleapis.com", "roles/tpu.admin")
+QUOTAS: Final = Api("cloudquotas.googleapis.com", "roles/cloudquotas.viewer", "limits on chips")
+COMPUTE: Final = Api(
+    "compute.googleapis.com", "roles/compute.viewer", "external IPs, instances and disks"
+)
+
 #: Said of capacity, whatever the code.
 _NO_CAPACITY: Final = re.compile(
     r"no more capacity|insufficient (reserved )?capacity|stock-?out"
@@ -104,9 +121,9 @@ def refusal(failure: Failure, what: str) -> CloudError:
     """
     text = _plain(failure.text)
     if _NO_CAPACITY.search(text):
-        return StockoutError(
-            f"no capacity for {what}: {text}: it is asked for again; tpu.zones can name more zones"
-        )
+        # What to do about it is told in jobman's words, and once.
+        why = text.partition("; you can try")[0]
+        return StockoutError(f"no capacity for {what}: {why}; tpu.zones can name more zones")
     if failure.code == Code.RESOURCE_EXHAUSTED:
         return _exhausted(text, what)
     if failure.code in {Code.DEADLINE_EXCEEDED, Code.OK, Code.CANCELLED} and _EXPIRED.search(text):
@@ -118,16 +135,19 @@ def refusal(failure: Failure, what: str) -> CloudError:
     return TransientCloudError(f"{what}: {text or _word(failure.code)}: it is asked for again")
 
 
-def trouble(failure: Failure, what: str) -> CloudError:
+def trouble(failure: Failure, what: str, api: Api = TPU) -> CloudError:
     """Give what an error in answer to anything else means: only rights do not pass by themselves.
 
     Args:
         failure: as the API gave it.
         what: what was tried: ``slice train-g1 cannot be deleted``.
+        api: that was asked.
     """
     text = _plain(failure.text) or _word(failure.code)
     if failure.code == Code.PERMISSION_DENIED:
-        return PermanentCloudError(f"{what}: {text}: {_remedy(failure.code, text)}")
+        # What Google says of an API that is switched off is a paragraph.
+        why = f"{api.host} is not enabled" if _SWITCHED_OFF.search(text) else text
+        return PermanentCloudError(f"{what}: {why}: {_right(text, api)}")
     if failure.code == Code.UNAUTHENTICATED:
         return TransientCloudError(f"{what}: {text}: run `gcloud auth application-default login`")
     return TransientCloudError(f"{what}: {text}: it is tried again")
@@ -150,11 +170,16 @@ def _exhausted(text: str, what: str) -> CloudError:
 
 
 def _remedy(code: int, text: str) -> str:
-    if _SWITCHED_OFF.search(text):
-        return "run `gcloud services enable tpu.googleapis.com`"
-    if code == Code.PERMISSION_DENIED:
-        return "check the zone's name, or have the role roles/tpu.admin granted on the project"
+    if _SWITCHED_OFF.search(text) or code == Code.PERMISSION_DENIED:
+        return _right(text, TPU)
     return _REMEDIES.get(Code(code), "check the tpu section of the job file")
+
+
+def _right(text: str, api: Api) -> str:
+    if _SWITCHED_OFF.search(text):
+        return f"run `gcloud services enable {api.host}`"
+    name = "check the zone's name, or " if api is TPU else ""
+    return f"{name}have the role {api.role} granted on the project"
 
 
 def _plain(text: str) -> str:

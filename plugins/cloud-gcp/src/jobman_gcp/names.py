@@ -52,7 +52,7 @@ def label_value(text: str) -> str:
 
 def our_labels(labels: Mapping[str, str]) -> dict[str, str]:
     """Read back the labels that are jobman's."""
-    return {key: _read(value) for key, value in labels.items() if key.startswith(_OURS)}
+    return {key: read_label(value) for key, value in labels.items() if key.startswith(_OURS)}
 
 
 def is_of(identity: SliceIdentity, labels: Mapping[str, str]) -> bool:
@@ -60,7 +60,7 @@ def is_of(identity: SliceIdentity, labels: Mapping[str, str]) -> bool:
     return all(labels.get(key) == value for key, value in labels_of(identity).items())
 
 
-def _read(value: str) -> str:
+def read_label(value: str) -> str:
     """Undo :func:`label_value`, as far as it can be undone."""
     parts = _ESCAPED.split(value)
     written = b"".join(

@@ -120,5 +120,3 @@ CALLS: Final = (
         service=_LOCATIONS,
     ),
 )
-#: By name: what can be slowed down, limited, or made to fail.
-BY_NAME: Final = {call.name: call for call in CALLS}

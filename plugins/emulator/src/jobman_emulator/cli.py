@@ -20,6 +20,14 @@ client (through its channel) meet the emulator. The other commands do to its sli
 cloud does when nobody wants it to. It listens on loopback only and is no security boundary.
 """
 
+# The mark keeps the lines as they are.
+_EXAMPLES = """\b
+Examples:
+  $ jobman emulator up
+  $ jobman emulator capacity us-central2-b v4-8 2
+  $ jobman emulator preempt train-000001-g1
+"""
+
 
 @hookimpl
 def jobman_cli_commands(app: typer.Typer) -> None:
@@ -48,7 +56,7 @@ def jobman_cli_commands(app: typer.Typer) -> None:
             return self.commands
 
     app.add_typer(
-        kind(cls=Verbs, help=_HELP, no_args_is_help=True),
+        kind(cls=Verbs, help=_HELP, epilog=_EXAMPLES, no_args_is_help=True),
         name="emulator",
         short_help="A Cloud TPU on this machine, emulated, with real SSH.",
     )

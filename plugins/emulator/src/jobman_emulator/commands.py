@@ -1,14 +1,15 @@
 """The verbs of ``jobman emulator``: start it, end it, and make trouble."""
 
 import shlex
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from jobman_emulator import account_commands
+from jobman_emulator.acting import act, daemon
 
-    from jobman_emulator.daemon import Daemon, Facts
+if TYPE_CHECKING:
+    from jobman_emulator.daemon import Facts
 
 _UP = """
 $ jobman emulator up                    hosts are processes of this machine
@@ -51,6 +52,7 @@ def fill(app: typer.Typer) -> None:
     app.command("slow", epilog="$ jobman emulator slow GetNode 30")(slow)
     app.command("rate-limit", epilog="$ jobman emulator rate-limit CreateNode 10")(rate_limit)
     app.command("pace", epilog="$ jobman emulator pace --provisioning 60")(pace)
+    account_commands.fill(app)
     app.command("reset", epilog="$ jobman emulator reset")(reset)
 
 
@@ -80,21 +82,21 @@ def up(
 
     path = str(Path(config).absolute()) if config else None
     options = Options(hosts, port, rest_port, ssh_port, path)
-    daemon = _daemon()
+    own = daemon()
     if foreground:
         from jobman_emulator.__main__ import run
 
-        asyncio.run(daemon.claim())
-        run(daemon, options, lambda facts: _show(ctx, facts))
+        asyncio.run(own.claim())
+        run(own, options, lambda facts: _show(ctx, facts))
     else:
-        _show(ctx, asyncio.run(daemon.up(options)))
+        _show(ctx, asyncio.run(own.up(options)))
 
 
 def down(ctx: typer.Context) -> None:
     """End the emulator, its slices, and all that runs on them."""
     import asyncio
 
-    before = asyncio.run(_daemon().down())
+    before = asyncio.run(daemon().down())
     if ctx.obj.json:
         ctx.obj.document(before)
     else:
@@ -106,7 +108,7 @@ def status(ctx: typer.Context) -> None:
     """Show what there is, and how to get to the emulator."""
     from jobman_emulator.daemon import call
 
-    facts = _daemon().facts()
+    facts = daemon().facts()
     found = call(facts, "GET", "status")
     if ctx.obj.json:
         ctx.obj.document({"rest": facts.rest, "env": facts.env, "hosts": facts.hosts, **found})
@@ -134,7 +136,7 @@ def preempt(
     ] = 0.0,
 ) -> None:
     """Take a spot slice away; ends when its processes are gone."""
-    _act(ctx, "preempt", name=node, order=order, notice=notice)
+    act(ctx, "preempt", name=node, order=order, notice=notice)
     ctx.obj.note(f"{node} is preempted: its processes are gone")
 
 
@@ -146,7 +148,7 @@ def maintenance(
     over: Annotated[bool, typer.Option("--over", help="It has ended.")] = False,
 ) -> None:
     """Let a slice be under maintenance."""
-    _act(ctx, "maintenance", node=node, pending=pending, over=over)
+    act(ctx, "maintenance", node=node, pending=pending, over=over)
     ctx.obj.note(f"maintenance of {node} {'is over' if over else 'is noted'}")
 
 
@@ -156,7 +158,7 @@ def host_down(
     index: Annotated[int, typer.Argument(metavar="INDEX", min=0, help="Of the host, from 0.")],
 ) -> None:
     """Let one host vanish, and no other; the API does not tell."""
-    _act(ctx, "host_down", node=node, index=index)
+    act(ctx, "host_down", node=node, index=index)
     ctx.obj.note(f"host {index} of {node} is gone; the API does not tell")
 
 
@@ -166,7 +168,7 @@ def set_state(
     state: Annotated[str, typer.Argument(metavar="STATE", help="As the API has it, or GONE.")],
 ) -> None:
     """Let a node or queued resource have a state, or be GONE."""
-    _act(ctx, "set_state", name=node, state=state)
+    act(ctx, "set_state", name=node, state=state)
     ctx.obj.note(f"{node} is {state.upper()}")
 
 
@@ -180,7 +182,7 @@ def capacity(
 ) -> None:
     """Say how many slices of a type a zone has."""
     number = _number("N", count)
-    _act(ctx, "capacity", zone=zone, accelerator=accelerator, count=number, reserved=reserved)
+    act(ctx, "capacity", zone=zone, accelerator=accelerator, count=number, reserved=reserved)
     ctx.obj.note(f"{zone} has {count} of {'reserved ' if reserved else ''}{accelerator}")
 
 
@@ -189,7 +191,11 @@ def quota(
     place: Annotated[str, typer.Argument(metavar="PLACE", help="A zone, or a region.")],
     what: Annotated[
         str,
-        typer.Argument(metavar="WHAT", help="A family (v6e), queued-resources or external-ips."),
+        typer.Argument(
+            metavar="WHAT",
+            help="A family (v6e; v6e-spot and v6e-on-demand are these alone), queued-resources, "
+            "external-ips, instances or disk-gb.",
+        ),
     ],
     limit: Annotated[str, typer.Argument(metavar="LIMIT", help="A number, or any.")],
 ) -> None:
@@ -197,7 +203,7 @@ def quota(
 
     Dead queued resources count until they are deleted.
     """
-    _act(ctx, "quota", place=place, what=what, limit=_number("LIMIT", limit))
+    act(ctx, "quota", place=place, what=what, limit=_number("LIMIT", limit))
     ctx.obj.note(f"the quota of {what} in {place} is {limit}")
 
 
@@ -216,7 +222,7 @@ def fail_next(
     ] = False,
 ) -> None:
     """Let the next calls of a method fail."""
-    _act(ctx, "fail_next", call=call, code=code, message=message, times=times, late=late)
+    act(ctx, "fail_next", call=call, code=code, message=message, times=times, late=late)
     ctx.obj.note(f"{call} fails {times} times, from the next one on")
 
 
@@ -240,7 +246,7 @@ def fault(
     stuck-delete         a delete is taken on and never ends
     instant-delete       what is deleted is gone at once
     """  # noqa: D301 - the mark of lines that are to stay as they are
-    _act(ctx, "fault", kind=kind, times=times)
+    act(ctx, "fault", kind=kind, times=times)
     ctx.obj.note(f"{kind}: the next {times} times")
 
 
@@ -254,7 +260,7 @@ def slow(
     ] = False,
 ) -> None:
     """Let a method take longer from now on."""
-    _act(ctx, "slow", call=call, seconds=seconds, after=after)
+    act(ctx, "slow", call=call, seconds=seconds, after=after)
     ctx.obj.note(f"{call} takes {seconds:g} s longer")
 
 
@@ -264,7 +270,7 @@ def rate_limit(
     per_minute: Annotated[str, typer.Argument(metavar="N", help="Calls a minute, or any.")],
 ) -> None:
     """Let so many calls of a method through in a minute."""
-    _act(ctx, "rate_limit", call=call, per_minute=_number("N", per_minute))
+    act(ctx, "rate_limit", call=call, per_minute=_number("N", per_minute))
     ctx.obj.note(f"{call}: {per_minute} a minute")
 
 
@@ -284,27 +290,13 @@ def pace(
 ) -> None:
     """Let things take so long from now on."""
     seconds = {"provisioning": provisioning, "deleting": deleting, "suspending": suspending}
-    _act(ctx, "pace", **seconds)
+    act(ctx, "pace", **seconds)
 
 
 def reset(ctx: typer.Context) -> None:
-    """Take back all troubles, capacities and quotas; slices stay."""
-    _act(ctx, "reset")
+    """Take back all troubles, limits and settings; slices stay."""
+    act(ctx, "reset")
     ctx.obj.note("all goes well again, with no limits")
-
-
-def _daemon() -> "Daemon":
-    from jobman_emulator.daemon import Daemon, own_folder
-
-    return Daemon(own_folder())
-
-
-def _act(ctx: typer.Context, verb: str, **arguments: Any) -> None:  # noqa: ANN401 - JSON
-    from jobman_emulator.daemon import call
-
-    answer: Mapping[str, Any] = call(_daemon().facts(), "POST", verb, arguments)
-    if ctx.obj.json:
-        ctx.obj.document(answer)
 
 
 def _show(ctx: typer.Context, facts: "Facts") -> None:

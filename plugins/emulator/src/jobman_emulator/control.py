@@ -9,15 +9,16 @@ import attrs
 from aiohttp import web
 from google.cloud.tpu_v2alpha1.types import cloud_tpu as api
 
-from jobman_emulator.calls import BY_NAME
+from jobman_core.errors import instead
+from jobman_emulator.apis.verbs import Verbs
 from jobman_emulator.catalog import KINDS, ZONES, kinds_of, region_of
 from jobman_emulator.errors import ApiError, invalid, not_found, read_code
 from jobman_emulator.faults import KINDS as FAULTS
 from jobman_emulator.faults import Slowness
-from jobman_emulator.limits import ADDRESSES, QUEUED
+from jobman_emulator.limits import SETTINGS
 from jobman_emulator.lives import Lives
 from jobman_emulator.rest_door import read_json, reply_json
-from jobman_emulator.service import Tpu
+from jobman_emulator.service import NAMES, Tpu
 from jobman_emulator.state import NodeState, QueuedState
 
 #: The orders in which a queued resource and its node were seen to go.
@@ -41,7 +42,7 @@ class Counts:
         return self == Counts(0, 0, 0)
 
 
-class Control:
+class Control(Verbs):
     """The verbs. A node, or queued resource, is named in full or by its id where that is clear.
 
     All raise :class:`~jobman_emulator.errors.ApiError` for what there is not.
@@ -49,6 +50,7 @@ class Control:
 
     def __init__(self, tpu: Tpu, lives: Lives) -> None:
         """Rule one emulator."""
+        super().__init__(tpu.account, tpu.metrics, lives.state.now)
         self._tpu = tpu
         self._lives = lives
         self._state = lives.state
@@ -95,7 +97,7 @@ class Control:
             notice: seconds between the notice on the hosts and their end.
         """
         if order not in ORDERS:
-            raise invalid(f"unknown order {order!r}: use one of {', '.join(ORDERS)}")
+            raise invalid(f"unknown order {order!r}: {instead(order, [*ORDERS])}")
         thing = self._resolve(name)
         owner = thing.queued_resource if isinstance(thing, api.Node) else thing.name
         lives = self._lives
@@ -165,17 +167,17 @@ class Control:
 
         Args:
             place: a zone, or a region.
-            what: a family like ``v6e``, counted as in ``v6e-N``; ``queued-resources``;
-                ``external-ips``.
+            what: a family like ``v6e``, counted as in ``v6e-N``: of spot and of on-demand slices
+                each; ``v6e-spot`` and ``v6e-on-demand``: of these alone; ``queued-resources``; of
+                the hosts, ``external-ips``, ``instances`` and ``disk-gb``.
             limit: so many; 0 is what a project has that never asked for quota.
         """
         if place not in map(region_of, ZONES):
             _check_zone(place)
-        families = {kind.family for kind in KINDS.values()}
-        if what not in (*families, QUEUED, ADDRESSES):
-            known = ", ".join((*sorted(families), QUEUED, ADDRESSES))
-            raise invalid(f"unknown quota {what!r}: use one of {known}")
-        _set(self._lives.limits.quotas, (place, what), limit)
+        if what not in SETTINGS:
+            raise invalid(f"unknown quota {what!r}: {instead(what, [*SETTINGS])}")
+        for each in SETTINGS[what]:
+            _set(self._lives.limits.quotas, (place, each), limit)
 
     async def fail_next(
         self, call: str, *, code: str | int, message: str = "", times: int = 1, late: bool = False
@@ -201,7 +203,7 @@ class Control:
     async def fault(self, kind: str, *, times: int = 1) -> None:
         """Order one of the troubles of :data:`jobman_emulator.faults.KINDS` for the next times."""
         if kind not in FAULTS:
-            raise invalid(f"unknown fault {kind!r}: use one of {', '.join(FAULTS)}")
+            raise invalid(f"unknown fault {kind!r}: {instead(kind, [*FAULTS])}")
         self._lives.faults.order(kind, times)
 
     async def slow(self, call: str, seconds: float, *, after: bool = False) -> None:
@@ -216,8 +218,9 @@ class Control:
         self._lives.faults.rate_limit(call, per_minute)
 
     async def reset(self) -> None:
-        """Take back all orders, capacities and quotas; what there is stays."""
+        """Take back all orders, capacities, quotas and settings; what there is stays."""
         self._lives.faults.clear()
+        self._account.clear()
         self._lives.limits.capacities.clear()
         self._lives.limits.quotas.clear()
         self._state.touch()
@@ -240,7 +243,7 @@ class Control:
 #: What may be called over HTTP.
 VERBS: Final = (
     *("preempt", "maintenance", "host_down", "set_state", "capacity", "quota", "fail_next"),
-    *("fault", "slow", "rate_limit", "pace", "reset"),
+    *("fault", "slow", "rate_limit", "pace", "reset", "api", "permission", "os_login", "bucket"),
 )
 
 
@@ -287,13 +290,13 @@ def _named(things: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - what 
 
 
 def _check_call(call: str) -> None:
-    if call not in BY_NAME:
-        raise invalid(f"unknown call {call!r}: use one of {', '.join(BY_NAME)}")
+    if call not in NAMES:
+        raise invalid(f"unknown call {call!r}: {instead(call, [*NAMES])}")
 
 
 def _check_zone(zone: str) -> None:
     if zone not in ZONES:
-        raise invalid(f"unknown zone {zone!r}: use one of {', '.join(ZONES)}")
+        raise invalid(f"unknown zone {zone!r}: {instead(zone, [*ZONES])}")
 
 
 def _unknown_state(state: str, known: Mapping[str, Any]) -> ApiError:

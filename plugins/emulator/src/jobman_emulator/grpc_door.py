@@ -1,4 +1,4 @@
-"""The API over gRPC, for ``google-cloud-tpu``: both versions, operations and locations."""
+"""What is served over gRPC: of TPUs both versions, operations and locations; the other APIs."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import grpc
 
-from jobman_emulator.calls import CALLS, Call, is_plus
+from jobman_emulator.apis import RPCS
+from jobman_emulator.calls import CALLS, is_plus
 from jobman_emulator.errors import ApiError
 from jobman_emulator.messages import VERSIONS, to_state
 from jobman_emulator.service import Tpu, shown
@@ -19,6 +20,8 @@ _STATUS: Final = {code.value[0]: code for code in grpc.StatusCode}
 _DETAILS: Final = "grpc-status-details-bin"
 #: The operations and locations that all versions share are answered as this one.
 _SHARED: Final = "v2"
+#: The other APIs have one version each.
+_OTHERS: Final = "v1"
 
 Behaviour = Callable[[Any, "grpc.aio.ServicerContext[Any, Any]"], Awaitable[Any]]
 
@@ -42,7 +45,12 @@ async def serve_grpc(tpu: Tpu, host: str, port: int) -> tuple[grpc.aio.Server, i
                 continue
             service = call.service or f"google.cloud.tpu.{version}.Tpu"
             used = _SHARED if call.service else version
-            services.setdefault(service, {})[call.name] = _handler(tpu, call, used)
+            kind = call.request_type(used)
+            services.setdefault(service, {})[call.name] = _handler(tpu, call.name, kind, used)
+    for rpc in RPCS:
+        if rpc.service:
+            handler = _handler(tpu, rpc.name, rpc.request, _OTHERS)
+            services.setdefault(rpc.service, {})[rpc.name] = handler
     for service, handlers in services.items():
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, handlers),))
     bound = server.add_insecure_port(f"{host}:{port}")
@@ -50,11 +58,15 @@ async def serve_grpc(tpu: Tpu, host: str, port: int) -> tuple[grpc.aio.Server, i
     return server, bound
 
 
-def _handler(tpu: Tpu, call: Call, version: str) -> "grpc.RpcMethodHandler[Any, Any]":
-    kind = call.request_type(version)
+def _handler(
+    tpu: Tpu,
+    name: str,
+    kind: Any,  # noqa: ANN401 - proto-plus, or plain protobuf
+    version: str,
+) -> "grpc.RpcMethodHandler[Any, Any]":
     read = kind.deserialize if is_plus(kind) else kind.FromString
     return grpc.unary_unary_rpc_method_handler(
-        _behaviour(tpu, call.name, version),
+        _behaviour(tpu, name, version),
         request_deserializer=read,
         response_serializer=_write,
     )

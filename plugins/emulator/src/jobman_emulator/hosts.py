@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from jobman_core.errors import InvalidInputError
+from jobman_core.errors import InvalidInputError, instead
 from jobman_emulator.machines import Machines, NoMachines
 
 #: What there is, as ``--hosts`` has it.
@@ -36,4 +36,4 @@ def make_hosts(kind: str, folder: Path, *, port: int | None = None) -> Machines:
             return NetnsHosts(folder)
         case "none":
             return NoMachines()
-    raise InvalidInputError(f"unknown hosts {kind!r}: use one of {', '.join(KINDS)}")
+    raise InvalidInputError(f"unknown hosts {kind!r}: {instead(kind, [*KINDS])}")

@@ -22,6 +22,11 @@ _API: Final = {"v2": "V2", "v2alpha1": "V2_ALPHA1"}
 _FREE: Final = frozenset({"metadata", "labels"})
 
 
+def is_tpu(kind: type) -> bool:
+    """Tell whether a message type is one of the TPU API's, of any version."""
+    return any(types.get(kind.__name__) is kind for types in VERSIONS.values())
+
+
 def to_json(message: proto.Message) -> dict[str, Any]:
     """Give a message as the REST API shows it: names in camel case, defaults left out."""
     return dict(json_format.MessageToDict(type(message).pb(message)))
@@ -44,9 +49,8 @@ def from_json(kind: Any, document: Mapping[str, Any], *, strict: bool = True) ->
 
 def to_state(message: Any) -> Any:  # noqa: ANN401 - of proto-plus, or plain
     """Give a request of either version as state keeps it; one of no version stays what it is."""
-    name = type(message).__name__
-    kind = VERSIONS["v2alpha1"].get(name)
-    if kind is None or isinstance(message, kind):
+    kind = VERSIONS["v2alpha1"].get(type(message).__name__)
+    if kind is None or isinstance(message, kind) or not is_tpu(type(message)):
         return message
     document = _renamed(to_json(message), _RENAMED, None)
     return from_json(kind, document, strict=False)

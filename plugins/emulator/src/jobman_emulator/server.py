@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from aiohttp import web
 
-from jobman_emulator.compute import add_compute
+from jobman_emulator.compute_door import add_compute
 from jobman_emulator.control import Control, add_control
 from jobman_emulator.faults import Faults
 from jobman_emulator.grpc_door import serve_grpc
@@ -118,7 +118,7 @@ class Emulator:
         app = web.Application(middlewares=[errors_as_json])
         app.router.add_post("/emulator/close", self._clear)
         add_control(app, self.control)
-        add_compute(app)
+        add_compute(app, self._tpu)
         add_rest(app, self._tpu)
         # A client that is cut off leaves its call to run on: the cloud does that, too.
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=False)

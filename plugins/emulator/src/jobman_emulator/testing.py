@@ -119,6 +119,29 @@ class Running:
         """Let so many calls a minute through; None: all."""
         self._do(self._emulator.control.rate_limit(call, per_minute))
 
+    def api(self, name: str, *, enabled: bool) -> None:
+        """Let one of Google's APIs be enabled in the project, or not."""
+        self._do(self._emulator.control.api(name, enabled=enabled))
+
+    def permission(self, name: str, *, granted: bool) -> None:
+        """Let the account have a permission, or not."""
+        self._do(self._emulator.control.permission(name, granted=granted))
+
+    def os_login(self, *, enabled: bool | None) -> None:
+        """Let the project's metadata say whether OS Login is used; None: it does not say."""
+        self._do(self._emulator.control.os_login(enabled))
+
+    def bucket(self, name: str, size: int, objects: int, **part: Any) -> None:  # noqa: ANN401
+        """Let Cloud Monitoring know the size of a bucket, or of a part of it, in bytes.
+
+        Args:
+            name: the bucket's.
+            size: in bytes.
+            objects: how many.
+            part: ``storage_class``, ``kind``, and ``age`` in seconds.
+        """
+        self._do(self._emulator.control.bucket(name, size, objects, **part))
+
     def reset(self) -> None:
         """Take back all troubles and limits."""
         self._do(self._emulator.control.reset())

@@ -28,8 +28,9 @@ _FETCHED: Final = ("https://", "http://", "file:///")
 
 @attrs.frozen
 class CondaConfig:
-    """The section ``conda``."""
+    """``conda``: the environment that commands run in."""
 
+    #: The name of the environment.
     name: str
     #: An environment.yml; without one the environment has to be there, or is an empty one.
     config_file: Path | None = None

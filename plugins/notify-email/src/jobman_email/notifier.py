@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
 from jobman_core.errors import InvalidInputError, JobmanError
-from jobman_core.interfaces.backend import Context
+from jobman_core.interfaces.backend import Context, Scope
 from jobman_core.interfaces.notifier import Notifier
+from jobman_core.models.checkup import Checkup
 from jobman_core.models.notice import Notice
 from jobman_email.addresses import read_address
 from jobman_email.letters import Desk, write
@@ -46,6 +47,18 @@ class Email(Notifier):
             more = f"; {len(late) - 1} more were put off" if len(late) > 1 else ""
             raise JobmanError(msg + more) from late[0]
         self._settled.clear()
+
+    async def checkups(self, scope: Scope) -> Sequence[Checkup]:
+        """Say whether the server lets us in, and whether anybody is written to."""
+        settings = self._settings
+        if not (settings.to or settings.people or settings.domain):
+            remedy = "write notifiers.email.to, people or domain"
+            return [Checkup.broken(self.name, "nobody is written to", remedy)]
+        if scope.offline:
+            self._server.check()
+            return [Checkup.unknown(self.name, "no connection was tried, as --offline says")]
+        async with self._server.connected():
+            return [Checkup.well(self.name, f"{self._server.name} lets us in")]
 
     def _open(self, sorted_: Mapping[str, Sequence[Notice]]) -> Mapping[str, Sequence[Notice]]:
         """Leave out what is settled already."""

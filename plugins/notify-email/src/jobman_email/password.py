@@ -10,6 +10,8 @@ from jobman_core.errors import InvalidInputError
 #: Holds the password where no file does.
 VARIABLE: Final = "JOBMAN_SMTP_PASSWORD"
 _KEY: Final = "notifiers.email.password_file"
+#: Of a folder that is its group's: what is made in it is so too.
+_SHARED: Final = stat.S_ISGID | stat.S_IWGRP
 
 
 def read_password(file: str, home: Path) -> str:
@@ -36,8 +38,12 @@ def read_password(file: str, home: Path) -> str:
         why = error.strerror if isinstance(error, OSError) else "it is no text"
         msg = f"{_KEY}: cannot read {path}: {why}: write the password into it, and nothing else"
         raise InvalidInputError(msg) from error
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        msg = f"{_KEY}: others may read {path}: `chmod 600 {path}`, and better change the password"
+    # In a home that a group shares, whoever of it delivers reads the password.
+    shared = home.stat().st_mode & _SHARED == _SHARED
+    group, keeps = (stat.S_IWGRP, "640") if shared else (stat.S_IRWXG, "600")
+    if mode & (group | stat.S_IRWXO):
+        how = f"`chmod {keeps} {path}`, and better change the password"
+        msg = f"{_KEY}: others may read {path}: {how}"
         raise InvalidInputError(msg)
     if not password or "\n" in password:
         msg = f"{_KEY}: {path} must hold the password on one line, and nothing else"

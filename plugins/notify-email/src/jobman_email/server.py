@@ -69,7 +69,7 @@ class Server:
         from aiosmtplib import SMTP, SMTPException
 
         settings = self.settings
-        self._check()
+        self.check()
         tls = await asyncio.to_thread(self._tls)
         login = settings.user and await asyncio.to_thread(
             read_password, settings.password_file, self.home
@@ -106,7 +106,7 @@ class Server:
             if answer.code == _CLOSING:
                 # It holds for all letters.
                 raise answer from error
-            msg = f"mail server {self._name} refused mail to {to}: {_said(answer)}"
+            msg = f"mail server {self.name} refused mail to {to}: {_said(answer)}"
             if answer.code < _FOR_GOOD:
                 raise NotTakenError(msg) from error
             policy = answer.code == _LOGIN_WANTED or answer.message.startswith(_POLICY)
@@ -115,11 +115,16 @@ class Server:
             raise RefusedError(msg, of_sender=of_sender) from error
 
     @property
-    def _name(self) -> str:
+    def name(self) -> str:
+        """What people know it as: host and port."""
         return f"{self.settings.host}:{self.settings.server_port}"
 
-    def _check(self) -> None:
-        """Refuse settings that lack something, or would give a secret away."""
+    def check(self) -> None:
+        """Refuse settings that lack something, or would give a secret away.
+
+        Raises:
+            InvalidInputError: they do; with the key to change.
+        """
         settings = self.settings
         if not settings.host:
             raise _wrong("host", "it is missing: name the mail server")
@@ -152,7 +157,7 @@ class Server:
             SMTPSenderRefused,
         )
 
-        name = f"mail server {self._name}"
+        name = f"mail server {self.name}"
         certificate = _cause(error, ssl.SSLCertVerificationError)
         if certificate is not None:
             told = f"the certificate of {name} is not to be trusted: {certificate.verify_message}"

@@ -45,7 +45,7 @@ class EmailSettings:
 
     #: The mail server.
     host: str = ""
-    #: None: 587 for ``starttls``, 465 for ``tls``, 25 for ``none``.
+    #: By default 587 for ``starttls``, 465 for ``tls``, 25 for ``none``.
     port: int | None = attrs.field(
         default=None,
         validator=_must(lambda port: 0 < port <= _HIGHEST_PORT, "a port is 1 to 65535"),

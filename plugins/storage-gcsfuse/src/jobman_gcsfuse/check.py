@@ -15,6 +15,16 @@ WAIVER: Final = "--force-region"
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
 
 
+def is_name(text: str) -> bool:
+    """Tell whether a bucket can be called so."""
+    return _BUCKET.fullmatch(text) is not None
+
+
+def plain_name(text: str) -> str:
+    """Give the name of a bucket that may be written as a URL: ``gs://bucket/``."""
+    return text.removeprefix("gs://").rstrip("/")
+
+
 def wrong_in_file(spec: JobSpec) -> list[Problem]:
     """Say what nobody has to be asked for."""
     return [problem for mount in mounts_of(spec) for problem in _wrong(mount, mounts_of(spec))]

@@ -2,14 +2,14 @@
 
 import asyncio
 import contextlib
-import threading
-import warnings
 from collections.abc import Sequence
-from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import attrs
 
+from jobman_core.process import in_daemon
+from jobman_gcsfuse.client import make_client, why
 from jobman_gcsfuse.places import Location
 
 if TYPE_CHECKING:
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 LIMIT: Final = 9.0
 #: Seconds to connect, and for an answer.
 _CALL: Final = (3.0, 5.0)
-#: Buckets are found without one, but Google's client wants to know it.
-_PROJECT: Final = "-"
-#: Characters of an error that are shown.
-_LONGEST: Final = 200
 
 
 @attrs.frozen
@@ -48,19 +44,8 @@ Found = Location | Missing | Forbidden | Unknown
 async def ask(buckets: Sequence[str], limit: float) -> dict[str, Found]:
     """Ask for all, for so many seconds at most."""
     found: dict[str, Found] = {}
-    done: Future[None] = Future()
-    done.set_running_or_notify_cancel()
-
-    def run() -> None:
-        try:
-            _look_at(buckets, found)
-        finally:
-            done.set_result(None)
-
-    # A daemon, unlike a pool's threads: the process can end without it.
-    threading.Thread(target=run, name="gcsfuse-check", daemon=True).start()
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(asyncio.wrap_future(done), limit)
+        await asyncio.wait_for(in_daemon(partial(_look_at, buckets, found)), limit)
     late = Unknown(f"Cloud Storage did not answer within {limit:g} s")
     return {bucket: found.get(bucket, late) for bucket in buckets}
 
@@ -68,25 +53,15 @@ async def ask(buckets: Sequence[str], limit: float) -> dict[str, Found]:
 def _look_at(buckets: Sequence[str], found: dict[str, Found]) -> None:
     """Look for one after the other; what was found is there at once."""
     try:
-        client = _client()
+        client = make_client()
     except Exception as error:  # noqa: BLE001 - Google's libraries raise whatever they meet
-        found |= dict.fromkeys(buckets, _unknown(error))
+        found |= dict.fromkeys(buckets, Unknown(why(error)))
         return
     for bucket in buckets:
         try:
             found[bucket] = _find(client, bucket)
         except Exception as error:  # noqa: BLE001 - the same
-            found[bucket] = _unknown(error)
-
-
-def _client() -> "Client":
-    """Give a client, of the emulator that ``STORAGE_EMULATOR_HOST`` names, if it does."""
-    with warnings.catch_warnings():
-        # Of quotas of a project that is not asked for anything, and of Pythons that grow old.
-        warnings.filterwarnings("ignore", module=r"google\.")
-        from google.cloud.storage import Client
-
-        return Client(project=_PROJECT)
+            found[bucket] = Unknown(why(error))
 
 
 def _find(client: "Client", name: str) -> Found:
@@ -113,24 +88,3 @@ def _find_inside(client: "Client", name: str) -> Found:
     except ForbiddenError:
         return Forbidden()
     return Unknown("you may use it, but not see where it is (storage.buckets.get)")
-
-
-def _unknown(error: Exception) -> Unknown:
-    from google.api_core.exceptions import Unauthorized
-    from google.auth.exceptions import DefaultCredentialsError, RefreshError, TransportError
-    from requests.exceptions import RequestException
-
-    if isinstance(error, (DefaultCredentialsError, RefreshError, Unauthorized)):
-        login = "run `gcloud auth application-default login`"
-        return Unknown(f"no credentials for Google Cloud that are good: {login}")
-    if isinstance(error, (TransportError, RequestException, OSError)):
-        # What is wrong stands at the end of what the libraries say of it.
-        said = str(_cause(error)).rpartition(": ")[2]
-        return Unknown(f"Cloud Storage cannot be reached: {said}")
-    return Unknown(" ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST])
-
-
-def _cause(error: BaseException) -> BaseException:
-    """Take an error out of those that libraries have wrapped it in."""
-    inner = getattr(error, "reason", None) or next(iter(error.args), None)
-    return _cause(inner) if isinstance(inner, BaseException) else error

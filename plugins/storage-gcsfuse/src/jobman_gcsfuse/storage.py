@@ -1,8 +1,11 @@
 """The storage called ``gcsfuse``: buckets of Google Cloud Storage as folders of the hosts."""
 
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
+from typing import ClassVar
+
+import attrs
 
 from jobman_core.command import Command, quote
 from jobman_core.interfaces.backend import Problem
@@ -10,9 +13,11 @@ from jobman_core.interfaces.problem import HostProblem
 from jobman_core.interfaces.storage import Storage
 from jobman_core.models.attempt import SCRIPT
 from jobman_core.models.job import JobSpec
-from jobman_gcsfuse.check import look_up, wrong_in_file
+from jobman_core.models.storage import BucketSize, Tell
+from jobman_gcsfuse.check import is_name, look_up, plain_name, wrong_in_file
 from jobman_gcsfuse.mounts import Mount, mounts_of
 from jobman_gcsfuse.options import options
+from jobman_gcsfuse.sizes import counted, list_buckets, measured
 
 #: The cloud whose hosts are folders of the machine where people work.
 _LOCAL = "local"
@@ -24,6 +29,7 @@ class Gcsfuse(Storage):
     """Scripts that never change; what a job says reaches them as their arguments."""
 
     name = "gcsfuse"
+    measures: ClassVar[bool] = True
 
     async def check(self, spec: JobSpec) -> Iterable[Problem]:
         """Say what is wrong with the section, and with the buckets and where they are."""
@@ -71,6 +77,47 @@ class Gcsfuse(Storage):
             )
             for mount in mounts_of(spec)
         ]
+
+    def buckets_of(self, spec: JobSpec) -> Sequence[str]:
+        """Give the names of the buckets that a job mounts, each once."""
+        return [*dict.fromkeys(plain_name(mount.bucket) for mount in mounts_of(spec))]
+
+    async def buckets(self, project: str = "") -> Sequence[str]:
+        """List the buckets of a project.
+
+        Raises:
+            PermanentCloudError: there is no project, or whoever asks may not.
+            TransientCloudError: Cloud Storage did not answer.
+        """
+        return await list_buckets(project)
+
+    async def sizes(
+        self,
+        buckets: Sequence[str],
+        *,
+        project: str = "",
+        exact: bool = False,
+        tell: Tell | None = None,
+    ) -> Sequence[BucketSize]:
+        """Say what buckets hold, by yesterday's sums of Cloud Monitoring or counted now."""
+        names = [*dict.fromkeys(map(plain_name, buckets))]
+        good = [name for name in names if is_name(name)]
+        if exact:
+            found = await counted(good, self.context, partial(self._tell, tell))
+        else:
+            found = await measured(good, project, self.context)
+        known = {size.bucket: size for size in found}
+        return [
+            attrs.evolve(known.get(name, _no_bucket(name)), storage=self.name) for name in names
+        ]
+
+    def _tell(self, tell: Tell | None, size: BucketSize) -> None:
+        if tell is not None:
+            tell(attrs.evolve(size, storage=self.name))
+
+
+def _no_bucket(name: str) -> BucketSize:
+    return BucketSize("", name, trouble=f"{name!r} is no name of a bucket: write it alone")
 
 
 def _is_local(spec: JobSpec) -> bool:
