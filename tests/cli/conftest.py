@@ -16,16 +16,23 @@ from jobman_cli.main import execute
 from jobman_core.errors import Fault, InvalidInputError, JobmanError, NotFoundError
 from jobman_core.interfaces.host import Entry
 from jobman_core.models.attempt import Attempt
+from jobman_core.models.billing import Bill, Lacking
+from jobman_core.models.checkup import Examined
 from jobman_core.models.event import Event
 from jobman_core.models.job import Desired
 from jobman_core.models.lease import Liveness
 from jobman_core.models.listing import JobView
 from jobman_core.models.outcome import Cause, HostExit, Outcome, OutcomeKind
-from jobman_core.models.reap import Dead, Fate, Holding, Reaped
+from jobman_core.models.overview import Overview, QueueLook
+from jobman_core.models.quota import Allowance, Holding, Quota
+from jobman_core.models.reap import Dead, Fate, Reaped
+from jobman_core.models.sample import Sample
 from jobman_core.models.slice import Slice, SliceIdentity, SlicePhase, SliceRequest
 from jobman_core.models.status import JobStatus
+from jobman_core.models.storage import BucketSize, Tell
 from jobman_core.models.task import Counters, Running, Task, TaskSpec, TaskStatus
 from jobman_core.models.usage import Prices, Share, Usage
+from jobman_core.models.v3 import TakenOver
 from jobman_core.models.view import (
     Checked,
     Created,
@@ -71,6 +78,7 @@ class FakeApp:
         self.found = True
         self.warnings: list[str] = []
         self.user = "alice"
+        self.group = ""
         self.time_zone: str | None = None
         self.jobs: dict[str, JobView] = {}
         self.tasks: dict[str, Task] = {}
@@ -85,6 +93,12 @@ class FakeApp:
         self.notes: tuple[str, ...] = ()
         self.findings: list[Finding] = []
         self.holdings: list[Holding] = []
+        self.buckets: list[BucketSize] = []
+        #: What a cloud's books say, but for the span and the split.
+        self.bill: Bill | Lacking = Bill(NOW, NOW, "service")
+        self.others: list[tuple[str, str, Allowance]] = []
+        #: Limits that could not be asked for.
+        self.unasked: tuple[str, ...] = ()
         self.preparing = ""
         #: Of a report of usage.
         self.shares: list[Share] = []
@@ -92,6 +106,13 @@ class FakeApp:
         self.recovery: float | None = None
         self.prices = Prices(date(2025, 3, 1), "USD", "a list of prices")
         self.dead: list[Dead] = []
+        self.examined: list[Examined] = []
+        #: What there is to see besides jobs, and how often anything has changed.
+        self.slices: list[Slice] = []
+        self.queue_looks: list[QueueLook] = []
+        self.events: list[Event] = []
+        self.version = 1
+        self.of_v3 = TakenOver((), (), 0, 0, 0, (), ())
         self.unseen: list[tuple[str, str]] = []
         self.looked: tuple[str, ...] = ("us-central2-b of project lab",)
         #: What a dry run shows of a job's hosts: title, hosts, script.
@@ -136,6 +157,9 @@ class FakeApp:
             cores=8,
             desired=Desired.RUNNING,
             controller=Liveness.ALIVE,
+            began=NOW - timedelta(minutes=9),
+            since=NOW - timedelta(minutes=10),
+            ran=3600.0,
         )
         self.jobs[job] = attrs.evolve(view, **changes)
         return self.jobs[job]
@@ -157,7 +181,7 @@ class FakeApp:
             counters=counters or Counters(),
             status=status,
             reason=reason,
-            running=tuple(Running(job, NOW, f"t-{job}") for job in running),
+            running=tuple(Running(job, NOW - timedelta(minutes=9), f"t-{job}") for job in running),
         )
 
     # what the core does
@@ -190,6 +214,19 @@ class FakeApp:
         return [
             Checked(path, faults, () if faults else self.notes) for path, faults in found.items()
         ]
+
+    async def init(self, folder: Path, sample: Sample, *, force: bool) -> Sequence[Path]:
+        self._call("init", folder, sample, force=force)
+        names = ("job.yaml",) if sample.command else ("worker.yaml", "tasks.yaml")
+        return [Path("/here") / folder / name for name in names]
+
+    async def import_v3(self, folder: Path, *, dry_run: bool) -> TakenOver:
+        self._call("import_v3", folder, dry_run=dry_run)
+        return self.of_v3
+
+    def schema(self, file: str) -> Mapping[str, Any]:
+        self._call("schema", file)
+        return {"title": f"the schema of {file}"}
 
     async def list(
         self, *, mine: bool = False, deleted: bool = False, refresh: bool = False
@@ -304,6 +341,19 @@ class FakeApp:
             for event in (await self.show(job)).events:
                 yield event
 
+    async def changes(self) -> int:
+        self._call("changes", None)
+        return self.version
+
+    async def overview(self, known: Overview | None = None) -> Overview:
+        self._call("overview", None)
+        return Overview(
+            tuple(self.jobs.values()),
+            tuple(self.slices),
+            tuple(self.queue_looks),
+            tuple(self.events),
+        )
+
     async def queue(self, path: Path | None) -> QueueView:
         self._call("queue", path)
         return QueueView(
@@ -357,7 +407,8 @@ class FakeApp:
     async def logs(self, **options: object) -> AsyncIterator[LogChunk]:
         self._call("logs", **options)
         for chunk in self.chunks:
-            yield chunk
+            several = chunk.number and options.get("worker") is None
+            yield attrs.evolve(chunk, hosts=len(self.hosts)) if several else chunk
 
     async def attach(self, job: str) -> Sequence[str]:
         self._call("attach", job)
@@ -367,9 +418,24 @@ class FakeApp:
         self._call("ssh", job, worker=worker, argv=[*argv])
         return Entry(["ssh", "--", f"host-{worker}", *argv])
 
-    async def quota(self) -> Sequence[Holding]:
+    async def billing(self, since: datetime, until: datetime, *, by: str) -> Bill | Lacking:
+        self._call("billing", since, until, by=by)
+        if isinstance(self.bill, Lacking):
+            return self.bill
+        return attrs.evolve(self.bill, since=since, until=until, by=by)
+
+    async def storage(
+        self, buckets: Sequence[str] = (), *, exact: bool = False, tell: Tell | None = None
+    ) -> Sequence[BucketSize]:
+        if exact and tell is not None:
+            for size in self.buckets:
+                tell(attrs.evolve(size, partial=True))
+        self._call("storage", tuple(buckets), exact=exact)
+        return self.buckets
+
+    async def quota(self) -> Quota:
         self._call("quota")
-        return self.holdings
+        return Quota(tuple(self.holdings), tuple(self.others), self.unasked)
 
     async def solve(self, job: str, *, fix: bool = False) -> Solved:
         (job,) = await self.resolve([job])
@@ -388,6 +454,10 @@ class FakeApp:
         self._call("chart", usage.by)
         return b"\x89PNG of " + usage.by.encode()
 
+    async def bill_chart(self, bill: Bill) -> bytes:
+        self._call("bill_chart", bill.by)
+        return b"\x89PNG of a bill"
+
     async def reap(
         self,
         *,
@@ -402,6 +472,13 @@ class FakeApp:
             for each in self.dead
         ]
         return Reaped(tuple(found), tuple(self.unseen), self.looked)
+
+    async def doctor(
+        self, files: Sequence[Path] = (), plugins: Sequence[object] = (), *, offline: bool = False
+    ) -> Sequence[Examined]:
+        del plugins
+        self._call("doctor", tuple(files), offline=offline)
+        return self.examined
 
     def plugins(self) -> Sequence[Row]:
         return [

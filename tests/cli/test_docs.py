@@ -1,6 +1,7 @@
 """The examples in ``docs/`` and the README are ones that work."""
 
 import configparser
+import itertools
 import os
 import re
 import shlex
@@ -11,11 +12,15 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Cli, FakeApp
+from tests.support.tutorial import PLAYED
+
+from jobman_cli.commands import SECTIONS
 
 ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 REBOOT = ROOT / "docs/after-a-reboot.md"
 README = ROOT / "README.md"
+COMMANDS = {name for _, names in SECTIONS for name in names}
 
 
 def blocks(path: Path, language: str) -> list[str]:
@@ -25,16 +30,30 @@ def blocks(path: Path, language: str) -> list[str]:
     return [re.sub(rf"^{indent}", "", text, flags=re.MULTILINE) for indent, text in found]
 
 
+def typed(text: str) -> list[str]:
+    """Give what is typed in a block of a terminal: not what is shown there."""
+    lines = text.splitlines()
+    if not any(line.startswith("$ ") for line in lines):
+        return lines
+    # One that ends with a backslash goes on.
+    return re.findall(r"(?m)^\$ ((?:.*\\\n)*.*)", text)
+
+
 def command_lines() -> Iterator[tuple[str, list[str]]]:
-    """Give every call of jobman in a page, by whatever it is started."""
-    for path in (README, *DOCS):
-        lines = [line for text in blocks(path, "(?:console|crontab)") for line in text.splitlines()]
+    """Give every call of jobman in a page, by whatever it is started.
+
+    Pages that are played have shown it already.
+    """
+    for path in (path for path in (README, *DOCS) if path.name not in PLAYED):
+        lines = [line for text in blocks(path, "(?:console|crontab)") for line in typed(text)]
         for text in blocks(path, "ini"):
             lines += [line.partition("=")[2] for line in text.splitlines() if "Exec" in line]
         for line in lines:
-            words = shlex.split(line.removeprefix("$ "), comments=True)
+            words = shlex.split(line, comments=True)
             if "jobman" in words:
-                yield path.name, words[words.index("jobman") + 1 :]
+                argv = words[words.index("jobman") + 1 :]
+                # What comes next is the shell's.
+                yield path.name, [*itertools.takewhile(lambda word: word not in "|>&&", argv)]
 
 
 @pytest.fixture
@@ -70,13 +89,47 @@ def test_every_link_leads_somewhere_and_the_readme_leads_to_every_page() -> None
                 assert anchor in anchors, f"{page.name}: {link}"
             if page == README:
                 led_to.add(target)
-    assert set(DOCS) <= led_to
+    # The site's first page stands for the README there.
+    assert set(DOCS) - {ROOT / "docs/index.md"} <= led_to
+
+
+def test_the_readme_lists_each_page_once() -> None:
+    listed = re.findall(r"(?m)^- \[[^]]+\]\(docs/([^)]+)\):", README.read_text("utf-8"))
+    assert len(set(listed)) == len(listed)
+
+
+def test_the_site_leads_to_every_page_in_one_line() -> None:
+    lines = (ROOT / "mkdocs.yml").read_text("utf-8").splitlines()
+    led_to = [line.rpartition(": ")[2] for line in lines if line.endswith(".md")]
+    assert len(set(led_to)) == len(led_to)
+    assert {path.name for path in DOCS} <= set(led_to)
+
+
+def test_the_site_can_be_searched_where_there_is_no_network() -> None:
+    lines = (ROOT / "mkdocs.yml").read_text("utf-8").splitlines()
+    assert "  - offline" in lines
+    (scripts,) = [line for line in lines if "polyfills:" in line]
+    # What its name holds is not fetched from elsewhere.
+    assert scripts.split() == ["polyfills:", "[tools/iframe-worker.js]"]
+    assert (ROOT / "docs/tools/iframe-worker.js").exists()
+
+
+def test_nothing_is_said_twice_and_nothing_that_is_there_is_said_to_come_later() -> None:
+    readme = README.read_text("utf-8")
+    listed = re.findall(r"(?m)^- \[.*?\]\((docs/[^)#]+)\)", readme.partition("## More")[2])
+    assert len(set(listed)) == len(listed)
+    said = [line.partition(":")[0] for line in readme.splitlines() if line.startswith("- ")]
+    told = [line.partition(":")[0] for line in (ROOT / "CHANGELOG.md").read_text().splitlines()]
+    for lines in (said, [line for line in told if line.startswith("- ")]):
+        assert len(set(lines)) == len(lines)
+    for later in (line for line in readme.splitlines() if re.search(r"comes? later", line)):
+        assert not set(re.findall(r"`([a-z0-9-]+)`", later)) & COMMANDS
 
 
 @pytest.mark.parametrize("path", [README, *DOCS], ids=lambda path: path.name)
 def test_every_shell_block_is_one_that_bash_can_read(path: Path) -> None:
     for text in (*blocks(path, "console"), *blocks(path, "sh")):
-        lines = [line.removeprefix("$ ") for line in text.splitlines()]
+        lines = typed(text)
         done = subprocess.run(
             ["bash", "-n"], input="\n".join(lines), capture_output=True, text=True, check=False
         )

@@ -12,7 +12,7 @@ import typer
 
 from jobman_cli import completion, plugins
 from jobman_core import hookimpl
-from jobman_core.errors import Fault
+from jobman_core.errors import Fault, InvalidInputError
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli, FakeApp
@@ -41,6 +41,17 @@ class TestValidate:
         assert (code, err) == (2, "a.yaml:3:1: tpu: write a map\n")
         fault = {"path": "a.yaml", "line": 3, "column": 1, "key": "tpu", "message": "write a map"}
         assert json.loads(out) == [fault]
+
+
+class TestSchema:
+    def test_it_is_one_document(self, cli: "Cli") -> None:
+        said = '{\n  "title": "the schema of job"\n}\n'
+        assert cli("schema", "job") == (0, said, "")
+        assert cli("schema", "job", "--json") == (0, said, "")
+
+    def test_another_kind_of_file_is_refused(self, cli: "Cli", app: "FakeApp") -> None:
+        app.errors["schema", "jobs"] = InvalidInputError("no schema is called 'jobs': write job")
+        assert cli("schema", "jobs") == (2, "", "error: no schema is called 'jobs': write job\n")
 
 
 class TestPlugins:
@@ -153,7 +164,7 @@ class TestCommandsOfPlugins:
         group = build(cli.front())
         group.load_more = lambda: commands
         text = group.make_context("jobman", [], obj=cli.front(), resilient_parsing=True).get_help()
-        assert "\n\nPlugins:\n  hello     Greet." in text
+        assert "\n\nPlugins:\n  hello      Greet." in text
 
     def test_one_that_is_switched_off_is_not_loaded(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(

@@ -1,6 +1,7 @@
 """The commands on jobs, over a core that is a fake."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,9 @@ from jobman_core.models.view import Done
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli, FakeApp
+
+
+NOW = datetime(2025, 3, 9, 14, 0, tzinfo=UTC)
 
 
 def calls(app: "FakeApp", method: str) -> list[tuple[Any, ...]]:
@@ -117,19 +121,25 @@ class TestList:
             ip=None,
             zone="europe-west4-b",
             status=JobStatus.QUEUEING,
-            reason="no capacity in europe-west4-b since 12:04; asks again in 30 s",
+            reason="waits for capacity: none in europe-west4-b",
             running=None,
             cores=0,
+            began=None,
+            since=NOW - timedelta(seconds=200),
+            ran=0.0,
+            recoveries=0,
+            progress=(12, 40),
+            next_try=NOW + timedelta(seconds=40),
         )
 
     def test_on_a_terminal_of_80_columns(self, cli: "Cli", app: "FakeApp") -> None:
         self.fill(app)
         assert cli("list", tty=True).out.splitlines() == [
-            "ID      USER   NAME                     TYPE  ZONE            IP        STATUS",
-            "000001  alice  hello_000001             v4-8  us-central2-b   10.0.0.7  RUNNING",
+            "ID      USER   NAME              TYPE  ZONE            STATUS        FOR   DONE",
+            "000001  alice  hello_000001      v4-8  us-central2-b   RUNNING   10m 00s      -",
             "        its command",
-            "000002  bob    a_worker_of_mine_with_…  v4-8  europe-west4-b  -         QUEUEING",
-            "        no capacity in europe-west4-b since 12:04; asks again in 30 s",
+            "000002  bob    a_worker_of_min…  v4-8  europe-west4-b  QUEUEING   3m 20s  12/40",
+            "        waits for capacity: none in europe-west4-b, next try in 40 s",
             "",
             "cores held: us-central2-b 8",
         ]
@@ -139,7 +149,25 @@ class TestList:
         lines = cli("list").out.splitlines()
         assert len(lines) == 5
         assert lines[2].split()[:2] == ["000002", "bob"]
-        assert lines[2].endswith("  no capacity in europe-west4-b since 12:04; asks again in 30 s")
+        assert lines[2].endswith("  waits for capacity: none in europe-west4-b, next try in 40 s")
+
+    def test_on_a_wide_terminal_there_is_all_of_it(self, cli: "Cli", app: "FakeApp") -> None:
+        self.fill(app)
+        head, one, two, *_ = cli("list", tty=True, columns=200).out.splitlines()
+        assert head.split()[5:] == ["IP", "STATUS", "FOR", "TOTAL", "RAN", "LOST", "DONE", "WHAT"]
+        assert one.endswith("  RUNNING   10m 00s  2h 00m  1h 09m     1      -  its command")
+        assert two.endswith(
+            "-     -  12/40  waits for capacity: none in europe-west4-b, next try in 40 s"
+        )
+
+    def test_where_all_jobs_are_ones_own_their_owner_is_left_out_first(
+        self, cli: "Cli", app: "FakeApp"
+    ) -> None:
+        app.add_job("000001")
+        assert cli("list", tty=True).out.splitlines()[:2] == [
+            "ID      NAME          TYPE  ZONE           STATUS       FOR     RAN  LOST",
+            "000001  hello_000001  v4-8  us-central2-b  RUNNING  10m 00s  1h 09m     1",
+        ]
 
     def test_names_cannot_steer_the_terminal(self, cli: "Cli", app: "FakeApp") -> None:
         app.add_job("000001", name="\x1b[31mred", reason="\x07", zone="a\nb")
@@ -164,8 +192,16 @@ class TestList:
             "running": "command",
             "submitted": "2025-03-09T12:00:00Z",
             "recoveries": 1,
+            "since": "2025-03-09T13:50:00Z",
+            "began": "2025-03-09T13:51:00Z",
+            "ended": None,
+            "ran": 3600.0,
+            "progress": None,
+            "next_try": None,
         }
         assert (jobs[1]["ip"], jobs[1]["running"]) == (None, None)
+        assert jobs[1]["progress"] == {"done": 12, "tasks": 40}
+        assert jobs[1]["next_try"] == "2025-03-09T14:00:40Z"
 
     def test_without_jobs_says_how_to_make_one(self, cli: "Cli") -> None:
         code, out, err = cli("list")
@@ -184,14 +220,19 @@ class TestShow:
             "000001  hello_000001  RUNNING",
             "  its command",
             "",
+            "Times",
+            "  submitted     12:00:00, 2h 00m ago",
+            "  RUNNING       for 10m 00s",
+            "  total         2h 00m",
+            "  programs ran  1h 09m, what runs now 9m 00s",
+            "  slices lost   1",
+            "",
             "Settings",
-            "  owner        alice",
-            "  created      12:00:00",
-            "  wanted       running",
-            "  controller   alive",
-            "  slices lost  1",
-            "  session      tmux",
-            "  folder       /home/alice/exp/jobs/alice/000001",
+            "  owner       alice",
+            "  wanted      running",
+            "  controller  alive",
+            "  session     tmux",
+            "  folder      /home/alice/exp/jobs/alice/000001",
             "",
             "Slice",
             "  name    hello-000001-g2",
@@ -204,15 +245,40 @@ class TestShow:
             "  1  -",
             "",
             "Attempts",
-            "  RUN  WHAT        STARTED   LASTED   OUTCOME      CAUSE",
-            "  1    command     12:00:00  1h 00m   interrupted  preempted",
-            "  2    task sweep  13:10:00  10m 00s  failed       exit 3 on host 2",
-            "  3    command     13:51:00  9m 00s   running",
+            "  RUN  WHAT        STARTED    LASTED  OUTCOME      CAUSE",
+            "    1  command     12:00:00   1h 00m  interrupted  preempted",
+            "    2  task sweep  13:10:00  10m 00s  failed       exit 3 on host 2",
+            "    3  command     13:51:00   9m 00s  running",
             "",
             "Timeline",
-            "  2025-03-08 14:00  job.created      created by alice",
-            "  13:59:00          slice.preempted  its slice was preempted",
+            "  2025-03-08 14:00            job.created      created by alice",
+            "          13:59:00  +23h 59m  slice.preempted  its slice was preempted",
         ]
+
+    def test_a_job_that_prepares_or_waits_says_for_how_long(
+        self, cli: "Cli", app: "FakeApp"
+    ) -> None:
+        app.add_job(
+            "000001",
+            status=JobStatus.PREPARING,
+            reason="conda on host 0",
+            running=None,
+            began=None,
+            next_try=NOW + timedelta(seconds=5),
+            progress=(12, 40),
+        )
+        lines = cli("show", "1").out.splitlines()
+        assert lines[1] == "  conda on host 0, next try in 5 s"
+        assert "  programs ran  1h 00m" in lines
+        assert "  prepared      for 1h 30m until now" in lines
+        assert "  its queue     12 of 40 tasks done" in lines
+
+    def test_a_job_that_has_ended_took_so_long_in_all(self, cli: "Cli", app: "FakeApp") -> None:
+        ended = NOW - timedelta(minutes=30)
+        app.add_job("000001", status=JobStatus.DONE, ended=ended, since=ended, began=None)
+        lines = cli("show", "1").out.splitlines()
+        assert "  ended         13:30:00" in lines
+        assert "  total         1h 30m" in lines
 
     def test_as_json(self, cli: "Cli", app: "FakeApp") -> None:
         app.add_job("000001")

@@ -87,7 +87,44 @@ def test_as_json_there_is_a_text_for_each_host_of_each_attempt(cli: "Cli", app: 
 
 def test_options_are_handed_on(cli: "Cli", app: "FakeApp") -> None:
     cli("logs", "1", "--run", "2", "--worker", "0", "--tail", "0", "-f")
-    assert app.calls == [("logs", False, True, "1", None, 2, 0, None, 0)]
+    assert app.calls == [("logs", False, True, "1", None, None, 2, None, 0, None, 0)]
+
+
+def test_a_step_is_asked_for_by_its_name(cli: "Cli", app: "FakeApp") -> None:
+    app.chunks = [LogChunk(None, 0, 0, b"collects wheels\n", first=True)]
+    assert cli("logs", "1", "--step", "venv") == (0, "collects wheels\n", "")
+    assert "venv" in app.calls[0]
+
+
+@pytest.mark.parametrize(
+    ("argv", "why"),
+    [
+        (["--task", "t", "--step", "venv"], "--step belongs to a job"),
+        (["1", "--run", "2", "--step", "venv"], "--run and --step at once"),
+        (["1", "--controller", "--step", "venv"], "--controller and --step at once"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(cli: "Cli", argv: list[str], why: str) -> None:
+    code, out, err = cli("logs", *argv)
+    assert (code, out) == (2, "")
+    assert why in err
+
+
+def test_a_log_that_is_too_long_for_a_document_needs_a_tail(cli: "Cli", app: "FakeApp") -> None:
+    app.chunks = [LogChunk(None, 1, 0, bytes(1 << 20), first=True)] * 65
+    code, out, err = cli("logs", "1", "--json")
+    assert (code, out) == (2, "")
+    assert err == ("error: more than 64 MB of logs do not fit into one document: give --tail\n")
+    cli("logs", "1", "--json", "--tail", "5")
+    assert app.calls[-1][4] == 64 << 20
+
+
+def test_a_line_that_never_ends_is_not_kept_whole(cli: "Cli", app: "FakeApp") -> None:
+    app.hosts = (0, 1)
+    app.chunks = [LogChunk(None, 1, 0, b"step\r" * 10_000)] * 6
+    out = cli("logs", "1").out
+    assert out.count("[0] ") == 3
+    assert out.replace("[0] ", "").replace("\n", "") == "step\r" * 60_000
 
 
 def test_an_error_in_the_middle_comes_after_what_was_there(cli: "Cli", app: "FakeApp") -> None:

@@ -1,6 +1,6 @@
 """How text looks: tables at the width of a terminal, harmless names, times."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
@@ -99,6 +99,47 @@ def test_where_it_is_narrow_the_last_column_stands_below_and_names_are_cut() -> 
     ]
 
 
+def of_numbers() -> Table:
+    table = Table(
+        *("NAME", "IP", "RUNS", "LOST", "WHAT"), drop=("IP", "RUNS"), right=("RUNS", "LOST")
+    )
+    table.add("first", "10.0.0.1", "7", "-", "task one")
+    table.add("second", "-", "1234", "2", "waits")
+    return table
+
+
+def test_numbers_stand_below_one_another_by_their_ends() -> None:
+    assert of_numbers().lines(None) == [
+        "NAME    IP        RUNS  LOST  WHAT",
+        "first   10.0.0.1     7     -  task one",
+        "second  -         1234     2  waits",
+    ]
+
+
+def test_a_last_column_of_numbers_stands_by_its_ends_too() -> None:
+    table = Table("NAME", "RUNS", right=("RUNS",))
+    table.add("a", "12345")
+    table.add("b", "7")
+    for room in (None, 80):
+        assert table.lines(room) == ["NAME   RUNS", "a     12345", "b         7"]
+
+
+def test_where_it_is_narrow_columns_are_left_out_in_their_order() -> None:
+    assert of_numbers().lines(27)[:3] == [
+        "NAME    RUNS  LOST",
+        "first      7     -",
+        "        task one",
+    ]
+    assert of_numbers().lines(17)[0] == "NAME    LOST"
+
+
+def test_a_terminal_has_no_column_that_says_nothing() -> None:
+    table = Table("NAME", "IP", "WHAT", drop=("IP",))
+    table.add("first", "-", "waits")
+    assert table.lines(80) == ["NAME   WHAT", "first  waits"]
+    assert table.lines(None)[0] == "NAME   IP  WHAT"
+
+
 @given(st.integers(min_value=30, max_value=120))
 def test_no_line_is_wider_than_the_terminal(room: int) -> None:
     assert all(output.width(line) <= room for line in table().lines(room))
@@ -121,6 +162,17 @@ def test_durations(seconds: float, text: str) -> None:
 def test_a_time_of_today_has_no_date_and_another_has() -> None:
     assert output.moment(NOW - timedelta(hours=2), NOW) == "12:00:00"
     assert output.moment(NOW - timedelta(days=2), NOW) == "2025-03-07 14:00"
+
+
+@pytest.mark.parametrize("hours", [-9, 9])
+def test_a_time_at_the_end_of_all_times_is_shown_in_any_zone(hours: int) -> None:
+    now = NOW.astimezone(timezone(timedelta(hours=hours)))
+    assert output.moment(datetime.max.replace(tzinfo=UTC), now).startswith("9999-12-31")
+    assert "1-01-01" in output.moment(datetime.min.replace(tzinfo=UTC), now)
+
+
+def test_a_width_in_letters_that_only_look_like_numbers_is_none() -> None:
+    assert output.columns({"COLUMNS": "²"}) == output.columns({})
 
 
 def test_many_words_are_counted() -> None:

@@ -1,6 +1,7 @@
 """``queue``, over a core that is a fake."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ from jobman_core.models.view import Done, QueueWorkers
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli, FakeApp
+
+NOW = datetime(2025, 3, 9, 14, 0, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -55,26 +58,64 @@ def test_tasks_and_workers_stand_by_accelerator(cli: "Cli", full: "FakeApp") -> 
     code, out, err = cli("queue", tty=True)
     assert (code, err) == (0, "")
     assert out.splitlines() == [
-        "/home/alice/exp/tasks.yaml: 4 tasks: 1 running, 1 waiting, 1 failed, 1 pending",
+        "/home/alice/exp/tasks.yaml",
+        "▒▒▒▒▒▒▒▒▒▒xxxxxxxxxx░░░░░░░░░░░░░░░░░░░░",
+        "0 of 4 tasks done, 1 running, 1 failed, 1 waiting, 1 pending",
         "",
         "v4-8",
-        "  TASK  STATUS   RUNS  FAILS  ZONE  WHAT",
-        "  base  RUNNING  1     0/3    any   000001",
-        "  tune  WAITING  0     0/3    any   waits for base",
+        "  TASK  STATUS      FOR  RUNS  FAILS  WHAT",
+        "  base  RUNNING  9m 00s     1    0/3  000001",
+        "  tune  WAITING       -     0    0/3  waits for base",
         "  workers:  1 working (000001), 1 waiting for a slice (000002)",
         "",
         "v6e-64",
         "  TASK  STATUS  RUNS  FAILS  ZONE        WHAT",
-        "  big   FAILED  3     3/3    us-east5-b  failed 3 of 3: exit 1 on host 0",
+        "  big   FAILED     3    3/3  us-east5-b  failed 3 of 3: exit 1 on host 0",
         "  workers:  none",
         "",
         "1 hidden: --show-all shows them",
     ]
 
 
+def test_in_a_pipe_a_queue_has_no_bar(cli: "Cli", full: "FakeApp") -> None:
+    assert cli("queue").out.splitlines()[:3] == [
+        "/home/alice/exp/tasks.yaml",
+        "0 of 4 tasks done, 1 running, 1 failed, 1 waiting, 1 pending",
+        "",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("counts", "bar"),
+    [
+        ({}, ""),
+        ({TaskStatus.DONE: 3}, "█" * 40),
+        ({TaskStatus.DONE: 1, TaskStatus.PENDING: 1}, "█" * 20 + "░" * 20),
+        ({TaskStatus.RUNNING: 1, TaskStatus.PENDING: 999}, "▒" + "░" * 39),
+        ({TaskStatus.DONE: 998, TaskStatus.FAILED: 1, TaskStatus.RUNNING: 1}, "█" * 39 + "▒x"),
+    ],
+)
+def test_a_bar_shows_whatever_there_is(
+    cli: "Cli", app: "FakeApp", counts: dict[TaskStatus, int], bar: str
+) -> None:
+    for status, number in counts.items():
+        for each in range(number):
+            app.add_task(f"{status}-{each}", status)
+    drawn = cli("queue", tty=True).out.splitlines()[1]
+    assert drawn == bar if bar else drawn.startswith("0 of 0")
+
+
+def test_a_task_whose_workers_wait_says_when_they_try_again(cli: "Cli", app: "FakeApp") -> None:
+    app.add_task("base", TaskStatus.PENDING, "the workers wait for their slices")
+    base = app.tasks["base"]
+    app.tasks["base"] = attrs.evolve(base, next_try=NOW + timedelta(seconds=40))
+    assert "the workers wait for their slices, next try in 40 s\n" in cli("queue").out
+    assert json.loads(cli("queue", "--json").out)["tasks"][0]["next_try"] == "2025-03-09T14:00:40Z"
+
+
 def test_hidden_tasks_are_shown_when_asked_for(cli: "Cli", full: "FakeApp") -> None:
     out = cli("queue", "--show-all").out
-    assert "  probe  PENDING  0     0/3    any   hidden\n" in out
+    assert "  probe  PENDING       -     0    0/3  -     hidden\n" in out
     assert "--show-all" not in out
 
 
@@ -89,6 +130,8 @@ def test_as_json_it_has_all_tasks(cli: "Cli", full: "FakeApp") -> None:
         "reason": None,
         "priority": False,
         "running": ["000001"],
+        "started": "2025-03-09T13:51:00Z",
+        "next_try": None,
         "run_count": 1,
         "fail_count": 0,
         "max_jobs": 2,
@@ -119,7 +162,7 @@ def test_one_task(cli: "Cli", full: "FakeApp") -> None:
         "  accelerator   v4-8",
         "  zone          any",
     ]
-    assert "  2    000001  13:10:00  10m 00s  failed   exit 3 on host 2\n" in out
+    assert "    2  000001  13:10:00  10m 00s  failed   exit 3 on host 2\n" in out
     assert "/jobs/tasks/tune/run_002_job000001_worker_0.log\n" in out
     assert calls(full, "queue_task") == [(Path("q.yaml"), "tune")]
 

@@ -1,13 +1,15 @@
 """The command line itself: help, options of every command, errors, exit codes."""
 
 import json
+import logging
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from jobman_cli import plugins
 from jobman_cli.commands import SECTIONS
 from jobman_core.errors import (
     ConfigError,
@@ -41,6 +43,20 @@ def test_help_of_each_command_has_an_example(
     out = capsys.readouterr().out
     assert f"\nExamples:\n  $ jobman {name}" in out
     assert all(len(line) <= 80 for line in out.splitlines())
+
+
+def test_help_of_each_command_that_a_plugin_brings_has_an_example() -> None:
+    def see(command: Any, path: str) -> None:
+        assert f"$ {path}" in (command.epilog or ""), path
+        if not hasattr(command, "list_commands"):
+            return
+        for name in command.list_commands(None):
+            see(command.get_command(None, name), f"{path} {name}")
+
+    brought = plugins.load_all((), complain=pytest.fail)
+    assert brought
+    for name, command in brought.items():
+        see(command, f"jobman {name}")
 
 
 def test_without_a_command_help_is_shown_as_an_error(cli: "Cli") -> None:
@@ -207,6 +223,19 @@ def test_an_unexpected_error_is_a_line_too_and_v_has_the_traceback(
     code, out, err = cli("run", "1", "-v")
     assert (code, out) == (1, "")
     assert err.startswith(line + "Traceback")
+
+
+def test_what_the_core_logs_is_told_as_warnings_are(
+    cli: "Cli", app: "FakeApp", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def listed(*_args: object, **_options: object) -> list[object]:
+        logging.getLogger("jobman_core.queue").warning("%s is odd", "task \x1b[2Ja")
+        logging.getLogger("jobman_core.queue").info("the rest is not")
+        return []
+
+    monkeypatch.setattr(app, "list", listed)
+    assert cli("-q", "list").err.startswith("warning: task \\x1b[2Ja is odd\n")
+    assert "info: the rest is not\n" in cli("-v", "list").err
 
 
 def test_a_folder_that_cannot_be_written_is_no_bug(cli: "Cli", app: "FakeApp") -> None:

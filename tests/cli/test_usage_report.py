@@ -4,7 +4,7 @@ import csv
 import io
 import itertools
 import json
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -96,6 +96,19 @@ def test_times_are_those_of_the_homes_zone_and_a_last_day_is_whole(
     first, last, *_ = asked(app)
     assert (first, last) == (datetime.fromisoformat(since), datetime.fromisoformat(until))
     assert first.tzinfo == last.tzinfo == ZoneInfo("Europe/Paris")
+
+
+@pytest.mark.parametrize(
+    ("span", "since"),
+    # Clocks went from 2 to 3 in the night.
+    [("12h", "2025-03-29T23:00+01:00"), ("1d", "2025-03-29T12:00+01:00")],
+)
+def test_hours_are_as_long_as_any_on_the_day_on_which_clocks_are_put(
+    cli: "Cli", app: "FakeApp", span: str, since: str
+) -> None:
+    cli.clock = lambda: datetime(2025, 3, 30, 10, tzinfo=UTC)
+    assert cli("usage", "--since", span).code == 0
+    assert asked(app)[0].astimezone(UTC) == datetime.fromisoformat(since)
 
 
 @pytest.mark.parametrize("when", ["yesterday", "7", "-1d", "2025-13-01", "999999w", ""])

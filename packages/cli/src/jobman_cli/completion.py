@@ -62,3 +62,10 @@ def ways(ctx: typer.Context, incomplete: str) -> Offers:  # noqa: ARG001 - typer
     from jobman_core.models.usage import WAYS
 
     return [(way, "") for way in WAYS if way.startswith(incomplete)]
+
+
+def bill_ways(ctx: typer.Context, incomplete: str) -> Offers:  # noqa: ARG001 - the same
+    """Offer the ways to split a bill."""
+    from jobman_core.models.billing import BILL_WAYS
+
+    return [(way, "") for way in BILL_WAYS if way.startswith(incomplete)]

@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from jobman_core.errors import Fault
     from jobman_core.models.attempt import Attempt
+    from jobman_core.models.billing import Bill, Portion
+    from jobman_core.models.checkup import Checkup
     from jobman_core.models.event import Event
     from jobman_core.models.listing import JobView
-    from jobman_core.models.reap import Holding, Reaped
+    from jobman_core.models.quota import Holding, Quota
+    from jobman_core.models.reap import Reaped
     from jobman_core.models.slice import Slice
+    from jobman_core.models.storage import BucketSize
     from jobman_core.models.task import Task
     from jobman_core.models.usage import Share, Usage
+    from jobman_core.models.v3 import TakenOver
     from jobman_core.models.view import (
         Created,
         Done,
@@ -89,7 +94,17 @@ def job(view: "JobView") -> Document:
         "running": view.running,
         "submitted": time(view.submitted),
         "recoveries": view.recoveries,
+        "since": time(view.since),
+        "began": time(view.began),
+        "ended": time(view.ended),
+        "ran": round(view.ran, 1),
+        "progress": None if view.progress is None else _progress(*view.progress),
+        "next_try": time(view.next_try),
     }
+
+
+def _progress(done: int, tasks: int) -> Document:
+    return {"done": done, "tasks": tasks}
 
 
 def detail(detail: "JobDetail") -> Document:
@@ -175,6 +190,8 @@ def task(one: "Task") -> Document:
         "reason": one.reason or None,
         "priority": counters.priority,
         "running": [running.job for running in one.running],
+        "started": time(min((running.started for running in one.running), default=None)),
+        "next_try": time(one.next_try),
         "run_count": counters.run_count,
         "fail_count": counters.fail_count,
         "max_jobs": spec.max_jobs,
@@ -212,6 +229,17 @@ def finding(found: "Finding") -> Document:
         "mendable": found.mendable,
         "fixed": found.fixed,
         "why": found.why or None,
+    }
+
+
+def checkup(group: str, found: "Checkup") -> Document:
+    """Give how one thing stands that jobman needs."""
+    return {
+        "group": group,
+        "name": found.name,
+        "health": str(found.health),
+        "text": found.text,
+        "remedy": found.remedy or None,
     }
 
 
@@ -278,17 +306,39 @@ def log(lines: Mapping[tuple[str | None, int, int], bytes]) -> list[Document]:
     ]
 
 
-def holding(held: "Holding") -> Document:
-    """Give what is held in one place."""
+def quota(found: "Quota") -> Document:
+    """Give what the accounts hold and may hold."""
+    return {
+        "chips": [_holding(each) for each in found.holdings],
+        "others": [
+            {
+                "cloud": cloud,
+                "project": project or None,
+                "place": each.place,
+                "what": each.what,
+                "unit": each.unit or None,
+                "used": each.used,
+                "limit": each.limit,
+            }
+            for cloud, project, each in found.others
+        ],
+        "unknown": list(found.unknown),
+    }
+
+
+def _holding(held: "Holding") -> Document:
     counts = ("ready", "waiting", "dead", "uncounted")
     return {
         "cloud": held.cloud,
         "project": held.project or None,
-        "zone": held.zone,
+        "zone": held.zone or None,
         "family": held.family or None,
+        "sizes": held.sizes or None,
         "pricing": held.pricing or None,
         **{name: None if held.trouble else getattr(held, name) for name in counts},
         "limit": held.limit,
+        "limited_in": held.limited_in or None,
+        "used": held.used,
         "error": held.trouble or None,
     }
 
@@ -315,4 +365,91 @@ def reaped(found: "Reaped") -> Document:
             for each in found.found
         ],
         "unseen": [{"zone": zone, "reason": reason} for zone, reason in found.unseen],
+    }
+
+
+def bucket_size(found: "BucketSize") -> Document:
+    """Give what a bucket holds."""
+    live = found.total()
+    known = found.as_of is not None
+    return {
+        "storage": found.storage or None,
+        "bucket": found.bucket or None,
+        "location": found.location or None,
+        "objects": live.objects if known else None,
+        "bytes": live.bytes if known else None,
+        "as_of": time(found.as_of),
+        "exact": found.exact,
+        "partial": found.partial,
+        "amounts": [
+            {key: value for key, value in row.items() if key != "bucket"} for row in amounts(found)
+        ],
+        "error": found.trouble or None,
+    }
+
+
+def amounts(found: "BucketSize") -> list[Document]:
+    """Give what a bucket holds by folder, class and state, as rows."""
+    return [
+        {
+            "bucket": found.bucket,
+            "folder": each.folder,
+            "class": each.storage_class or None,
+            "state": str(each.state),
+            "objects": each.objects,
+            "bytes": each.bytes,
+        }
+        for each in found.amounts
+    ]
+
+
+def bill(found: "Bill") -> Document:
+    """Give a bill."""
+    return {
+        "since": time(found.since),
+        "until": time(found.until),
+        "by": found.by,
+        "portions": [portion(each) for each in found.portions],
+        "totals": [portion(each) for each in found.totals],
+        "sources": list(found.sources),
+        "written": time(found.written),
+        "bytes_read": found.read,
+        "experimental": True,
+    }
+
+
+def portion(found: "Portion") -> Document:
+    """Give a part of a bill."""
+    return {
+        "name": found.name or None,
+        "currency": found.currency,
+        "net": round(found.net, 6),
+        "cost": round(found.cost, 6),
+        "credits": round(found.credits, 6),
+    }
+
+
+def taken_over(found: "TakenOver") -> Document:
+    """Give what was taken over from Jobman v3."""
+    return {
+        "jobs": [
+            {
+                "old_id": job.old_id,
+                "id": job.id,
+                "user": job.user,
+                "name": job.name,
+                "slice": {
+                    "name": job.slice.name,
+                    "zone": job.slice.zone,
+                    "delete": job.slice.remedy,
+                },
+            }
+            for job in found.jobs
+        ],
+        "queues": [str(path) for path in found.queues],
+        "files": found.files,
+        "size": found.size,
+        "known": found.known,
+        "notes": [*found.notes],
+        "problems": [*found.problems],
     }

@@ -21,8 +21,6 @@ def exit_code(error: BaseException) -> int:
 
 def nearest(word: str, known: Sequence[str]) -> str | None:
     """Give the known word that was probably meant."""
-    from difflib import get_close_matches
+    from jobman_core import errors
 
-    # Half a word is a beginning far more often than a typing error.
-    starts = [name for name in known if len(word) > 1 and name.startswith(word)]
-    return next(iter([*starts, *get_close_matches(word, known, 1, 0.5)]), None)
+    return errors.nearest(word, known)

@@ -142,19 +142,32 @@ class Front:
 
             msg = "this needs a yes, and there is no terminal to ask on: add --yes"
             raise InvalidInputError(msg)
-        answer = ""
-        try:
-            # From before the question is seen: the answer may be there at once.
-            with _interruptible():
-                print(f"{question} [y/N] ", end="", file=self.stderr, flush=True)
-                answer = self.stdin.readline()
-        finally:
-            if not answer:
-                print(file=self.stderr, flush=True)
+        answer = self._hear(f"{question} [y/N] ")
         if answer.strip().lower() in ("y", "yes"):
             return True
         self.note("nothing was done")
         return False
+
+    def ask_for(self, question: str, usual: str) -> str:
+        """Ask for a word on the terminal; no answer is the usual one.
+
+        Raises:
+            KeyboardInterrupt: the answer was Ctrl-C.
+        """
+        return self._hear(f"{question} [{usual}] ").strip() or usual
+
+    def _hear(self, question: str) -> str:
+        """Give the line that follows a question; empty: there is no more input."""
+        answer = ""
+        try:
+            # From before the question is seen: the answer may be there at once.
+            with _interruptible():
+                print(question, end="", file=self.stderr, flush=True)
+                answer = self.stdin.readline()
+        finally:
+            if not answer:
+                print(file=self.stderr, flush=True)
+        return answer
 
     def need_home(self) -> None:
         """Refuse a home that was named and is not there: it would look like an empty one.
@@ -206,6 +219,7 @@ class Front:
         make: bool = False,
         echo: Callable[[str], None] | None = None,
         home: Path | None = None,
+        settings: bool = True,
     ) -> _T:
         """Open the home, do something with it, and close it.
 
@@ -214,6 +228,7 @@ class Front:
             make: make the home where there is none.
             echo: gets the lines of a controller that runs here.
             home: another home than the one that the options say.
+            settings: times are shown as they say; without them faults of theirs are no matter.
         """
         from jobman_core.app import run
 
@@ -222,14 +237,15 @@ class Front:
 
         async def whole() -> _T:
             async with self._open_app(home or self.home, make=make, echo=echo) as app:
-                self._zone = app.time_zone
+                self._zone = app.time_zone if settings else None
                 try:
                     return await body(app)
                 finally:
                     for warning in app.warnings:
                         self.warn(warning)
                     if app.made and home is None:
-                        self.note(f"made {output.clean(str(app.home))} a home of jobman")
+                        shared = f", which group {app.group} shares" if app.group else ""
+                        self.note(f"made {output.clean(str(app.home))} a home of jobman{shared}")
 
         return run(whole())
 
@@ -256,11 +272,23 @@ class Front:
         """Let what the core logs come out on standard error, as far as it is asked for."""
         import logging
 
+        front = self
+
+        class Told(logging.Handler):
+            """Tells it as warnings are told: what is in it may come from a file."""
+
+            def emit(self, record: logging.LogRecord) -> None:
+                text = record.getMessage()
+                if record.levelno == logging.WARNING:
+                    front.warn(text)
+                else:
+                    front._tell(output.clean(text), f"{record.levelname.lower()}: ")
+                if record.exc_info and record.exc_info[1]:
+                    front._traceback(record.exc_info[1])
+
         levels = [logging.WARNING, logging.INFO, logging.DEBUG]
-        handler = logging.StreamHandler(self.stderr)
-        handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
         logger = logging.getLogger("jobman_core")
-        logger.handlers[:] = [handler]
+        logger.handlers[:] = [Told()]
         logger.setLevel(levels[min(self.verbose, 2)])
 
 

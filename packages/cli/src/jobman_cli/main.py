@@ -70,7 +70,7 @@ def build(front: Front) -> Group:
     app.callback()(_root)
     for _, names in SECTIONS:
         for name in names:
-            import_module(f"jobman_cli.commands.{name}").register(app)
+            import_module(f"jobman_cli.commands.{name.replace('-', '_')}").register(app)
     group = typer.main.get_command(app)
     assert isinstance(group, Group)  # noqa: S101 - as the app says
     group.sections = SECTIONS

@@ -12,8 +12,9 @@ NOTHING: Final = "-"
 _GAP: Final = "  "
 #: The last column is not squeezed beside the others into less than this.
 _ROOM: Final = 24
-#: A column that may be cut keeps so much.
+#: A column that may be cut keeps so much, and so much while others may be left out instead.
 _LEAST: Final = 8
+_COMFORTABLE: Final = 16
 
 _CODES: Final = {
     "bold": "1",
@@ -82,7 +83,7 @@ def plain(text: str, _colour: str) -> str:
 def columns(env: Mapping[str, str] = os.environ) -> int:
     """Give the width of the terminal."""
     given = env.get("COLUMNS", "")
-    if given.isdigit() and int(given):
+    if given.isdecimal() and int(given):
         return int(given)
     return shutil.get_terminal_size((80, 24)).columns
 
@@ -157,10 +158,26 @@ def wrap(text: str, room: int, *, split: bool = True) -> list[str]:
 class Table:
     """Aligned columns; the last one takes what is left of the line, or lines of its own below."""
 
-    def __init__(self, *heads: str, shrink: Sequence[str] = ()) -> None:
-        """Take the heads, and which of them head columns that may be cut where it is narrow."""
+    def __init__(
+        self,
+        *heads: str,
+        shrink: Sequence[str] = (),
+        drop: Sequence[str] = (),
+        right: Sequence[str] = (),
+    ) -> None:
+        """Take the heads, and how their columns behave.
+
+        Args:
+            heads: of all columns.
+            shrink: of those that may be cut where it is narrow.
+            drop: of those that a terminal need not have: not where they say nothing, and where it
+                is narrow they are left out in this order.
+            right: of those that hold numbers, which stand below one another by their ends.
+        """
         self._heads = heads
         self._shrink = {heads.index(name) for name in shrink}
+        self._drop = [heads.index(name) for name in drop]
+        self._right = {heads.index(name) for name in right}
         self._rows: list[list[Cell]] = []
 
     @property
@@ -181,50 +198,75 @@ class Table:
             paint: writes in a colour.
             indent: put before every line.
         """
-        heads = [Cell(head, "bold") for head in self._heads]
-        rows = [heads, *self._rows]
-        widths = [max(width(row[i].text) for row in rows) for i in range(len(heads))]
+        rows = [[Cell(head, "bold") for head in self._heads], *self._rows]
+        widths = [max(width(row[i].text) for row in rows) for i in range(len(self._heads))]
+        shown = list(range(len(self._heads)))
         if room is None:
-            return [indent + _row(row, widths, paint)[0] for row in rows]
+            return [indent + self._row(row, shown, widths, paint)[0] for row in rows]
         room -= len(indent)
-        self._fit(widths, room)
-        left = room - sum(widths[:-1]) - len(_GAP) * (len(widths) - 1)
+        shown = self._fit(widths, room)
+        left = room - _taken(widths, shown) - len(_GAP)
         if left >= min(widths[-1], _ROOM):
-            lines = [line for row in rows for line in _row(row, widths, paint, left)]
+            lines = [line for row in rows for line in self._row(row, shown, widths, paint, left)]
         else:
             # Too narrow: what belongs into the last column stands below its row, without a head.
-            lines = [_row([*heads[:-1], Cell("")], widths, paint)[0]]
+            lines = [self._row([*rows[0][:-1], Cell("")], shown, widths, paint)[0]]
             for row in self._rows:
-                lines += [
-                    *_row([*row[:-1], Cell("")], widths, paint),
-                    *_below(row[-1], room, paint),
-                ]
+                lines += self._row([*row[:-1], Cell("")], shown, widths, paint)
+                lines += _below(row[-1], room, paint)
         return [indent + line for line in lines]
 
-    def _fit(self, widths: list[int], room: int) -> None:
-        """Make the columns before the last narrower until they fit."""
-        while sum(widths[:-1]) + len(_GAP) * (len(widths) - 2) > room:
-            widest = max(self._shrink, key=lambda i: widths[i], default=None)
-            if widest is None or widths[widest] <= _LEAST:
+    def _fit(self, widths: list[int], room: int) -> list[int]:
+        """Leave columns out and make others narrower until they fit; give those that stay."""
+        silent = [i for i in self._drop if all(row[i].text in ("", NOTHING) for row in self._rows)]
+        shown = [i for i in range(len(widths)) if i not in silent]
+        self._narrow(widths, shown, room, _COMFORTABLE)
+        for gone in self._drop:
+            if _taken(widths, shown) <= room:
+                break
+            shown = [i for i in shown if i != gone]
+        self._narrow(widths, shown, room, _LEAST)
+        return shown
+
+    def _narrow(self, widths: list[int], shown: list[int], room: int, least: int) -> None:
+        """Make columns narrower, the widest first, as far as that is needed."""
+        while _taken(widths, shown) > room:
+            widest = max(self._shrink & {*shown}, key=lambda i: widths[i], default=None)
+            if widest is None or widths[widest] <= least:
                 return
             widths[widest] -= 1
 
+    def _row(
+        self,
+        row: list[Cell],
+        shown: list[int],
+        widths: list[int],
+        paint: Paint,
+        left: int | None = None,
+    ) -> list[str]:
+        """Give the lines of a row whose last cell may take so many columns."""
+        line = ""
+        for i in shown[:-1]:
+            text = cut(row[i].text, widths[i])
+            space = " " * (widths[i] - width(text))
+            painted = paint(text, row[i].colour)
+            line += (space + painted if i in self._right else painted + space) + _GAP
+        last = row[-1]
+        if not last.text:
+            return [line.rstrip()]
+        first, *rest = [last.text] if left is None else wrap(last.text, left)
+        if len(self._heads) - 1 in self._right:
+            first = " " * (widths[-1] - width(first)) + first
+        used = _taken(widths, shown) + len(_GAP)
+        return [
+            line + paint(first, last.colour),
+            *(" " * used + paint(text, last.colour) for text in rest),
+        ]
 
-def _row(row: list[Cell], widths: list[int], paint: Paint, left: int | None = None) -> list[str]:
-    """Give the lines of a row whose last cell may take so many columns."""
-    line = ""
-    for cell, size in zip(row[:-1], widths, strict=False):
-        text = cut(cell.text, size)
-        line += paint(text, cell.colour) + " " * (size - width(text)) + _GAP
-    last = row[-1]
-    if not last.text:
-        return [line.rstrip()]
-    first, *rest = [last.text] if left is None else wrap(last.text, left)
-    used = sum(widths[:-1]) + len(_GAP) * (len(widths) - 1)
-    return [
-        line + paint(first, last.colour),
-        *(" " * used + paint(text, last.colour) for text in rest),
-    ]
+
+def _taken(widths: list[int], shown: list[int]) -> int:
+    """Give how many columns of the terminal all that is shown before the last one takes."""
+    return sum(widths[i] for i in shown[:-1]) + len(_GAP) * (len(shown) - 2)
 
 
 def _below(cell: Cell, room: int, paint: Paint) -> list[str]:
@@ -262,7 +304,11 @@ def facts(pairs: Iterable[tuple[str, str]], room: int | None, indent: str = "  "
 
 def moment(at: datetime, now: datetime) -> str:
     """Give a time as a person reads it who reads ``now``: of other days the day as well."""
-    here = at.astimezone(now.tzinfo)
+    try:
+        here = at.astimezone(now.tzinfo)
+    except OverflowError:
+        # Of the year 1 or 9999: its zone is no matter.
+        here = at
     if here.date() == now.date():
         return here.strftime("%H:%M:%S")
     return here.strftime("%Y-%m-%d %H:%M")
@@ -281,6 +327,17 @@ def span(seconds: float) -> str:
     if minutes:
         return f"{minutes}m {rest:02d}s"
     return f"{rest}s"
+
+
+def size(count: float) -> str:
+    """Give a number of bytes in the unit that matters, as clouds charge for them (powers of 2)."""
+    units = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+    for unit in units[:-1]:
+        # What would be rounded to the next unit is written in that.
+        if abs(count) < 999.5:  # noqa: PLR2004 - three digits
+            return f"{count:.3g} {unit}"
+        count /= 1024
+    return f"{count:,.3g} {units[-1]}" if count < 1000 else f"{count:,.0f} {units[-1]}"  # noqa: PLR2004
 
 
 def count(number: int, noun: str) -> str:

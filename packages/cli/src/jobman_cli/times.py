@@ -1,7 +1,7 @@
 """Moments as people write them on a command line."""
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 _SPAN: Final = re.compile(r"(\d{1,6})([mhdw])")
@@ -23,7 +23,10 @@ def moment(text: str, now: datetime, option: str, *, whole: bool = False) -> dat
     """
     try:
         if span := _SPAN.fullmatch(text.strip()):
-            return now - timedelta(**{_UNITS[span[2]]: int(span[1])})
+            ago = timedelta(**{_UNITS[span[2]]: int(span[1])})
+            # Hours are hours, on the day as well on which clocks are put; a day is one of any.
+            of_clock = span[2] in "mh"
+            return (now.astimezone(UTC) - ago).astimezone(now.tzinfo) if of_clock else now - ago
         found = datetime.fromisoformat(text.strip())
         if whole and _DAY.fullmatch(text.strip()):
             found += timedelta(days=1)

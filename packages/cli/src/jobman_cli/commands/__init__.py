@@ -3,7 +3,7 @@
 from typing import Final
 
 #: Title and commands of each section of the help, in its order. Every name is a module here,
-#: with ``_`` after it where the name alone is a word of Python's own.
+#: with ``_`` for ``-``, and after it where the name alone is a word of Python's own.
 SECTIONS: Final = (
     (
         "Jobs",
@@ -22,7 +22,41 @@ SECTIONS: Final = (
         ),
     ),
     ("Tasks", ("queue",)),
-    ("Output", ("logs", "attach", "ssh")),
-    ("Reports", ("usage", "quota")),
-    ("More", ("demo", "solve", "reap", "validate", "plugins")),
+    (
+        "Output",
+        (
+            "monitor",
+            "logs",
+            "attach",
+            "ssh",
+        ),
+    ),
+    (
+        "Reports",
+        (
+            "usage",
+            "quota",
+            "storage",
+            "billing",
+        ),
+    ),
+    (
+        "Files",
+        (
+            "init",
+            "validate",
+            "schema",
+            "import-v3",
+        ),
+    ),
+    (
+        "More",
+        (
+            "demo",
+            "doctor",
+            "solve",
+            "reap",
+            "plugins",
+        ),
+    ),
 )

@@ -1,11 +1,12 @@
 """``jobman list``: every job with its status, and the cores that they hold."""
 
 from collections import Counter
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobman_cli import documents, output
+from jobman_cli import documents, durations, output
 from jobman_cli.front import Front, front_of
 
 if TYPE_CHECKING:
@@ -61,14 +62,15 @@ async def _why_none(app: "App", *, mine: bool, everything: bool) -> str:
     return f"{none}: `jobman create job.yaml` makes one, `jobman demo` shows how it works"
 
 
-def what(view: "JobView") -> str:
-    """Say what a job runs, or why it does not."""
+def what(view: "JobView", now: datetime) -> str:
+    """Say what a job runs, or why it does not and when that is tried again."""
     running = {None: "", "command": "its command"}.get(view.running, f"task {view.running}")
     # The reason of a running job begins with what it runs.
-    return view.reason or running
+    return durations.waiting(view.reason or running, view.next_try, now)
 
 
 def _lines(front: Front, views: "Sequence[JobView]") -> "list[str]":
+    now, order = front.now(), ("IP", "TOTAL", "RAN", "LOST", "DONE")
     table = output.Table(
         "ID",
         "USER",
@@ -77,10 +79,19 @@ def _lines(front: Front, views: "Sequence[JobView]") -> "list[str]":
         "ZONE",
         "IP",
         "STATUS",
+        "FOR",
+        "TOTAL",
+        "RAN",
+        "LOST",
+        "DONE",
         "WHAT",
         shrink=("USER", "NAME", "ZONE", "IP"),
+        # `show` tells what is left out; a name says little that all jobs have in common.
+        drop=("USER", *order) if len({view.user for view in views}) == 1 else (*order, "USER"),
+        right=("FOR", "TOTAL", "RAN", "LOST", "DONE"),
     )
     for view in views:
+        done, tasks = view.progress or (0, 0)
         table.add(
             view.id,
             view.user,
@@ -89,7 +100,12 @@ def _lines(front: Front, views: "Sequence[JobView]") -> "list[str]":
             view.zone or output.NOTHING,
             view.ip or output.NOTHING,
             output.status_cell(str(view.status)),
-            what(view),
+            durations.since(view.since, now),
+            durations.total(view, now),
+            durations.ran(view, now),
+            str(view.recoveries or output.NOTHING),
+            f"{done}/{tasks}" if view.progress else output.NOTHING,
+            what(view, now),
         )
     cores: Counter[str] = Counter()
     for view in views:

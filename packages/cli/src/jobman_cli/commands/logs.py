@@ -9,7 +9,7 @@ from jobman_cli import completion, documents, output
 from jobman_cli.front import Front, front_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Mapping
 
     from jobman_core.app import App
     from jobman_core.models.view import LogChunk
@@ -18,7 +18,12 @@ _EXAMPLES = """
 $ jobman logs 000001 -f
 $ jobman logs --task baseline --run 2
 $ jobman logs 000001 --controller --tail 50
+$ jobman logs 000001 --step venv --worker 0
 """
+#: Bytes that a document may be made of.
+_MOST: Final = 64 << 20
+#: Bytes of a line of one of several hosts that are kept until it ends.
+_LONGEST_LINE: Final = 1 << 16
 _HOST_COLOURS: Final = ("cyan", "green", "yellow", "magenta", "blue", "red")
 
 
@@ -59,6 +64,10 @@ def logs(
     controller: Annotated[
         bool, typer.Option("--controller", help="What the job's controller did, instead.")
     ] = False,
+    step: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What a step of preparing its hosts said, instead."),
+    ] = None,
     tail: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="Only the last lines.")
     ] = None,
@@ -69,13 +78,10 @@ def logs(
     error, so that the output alone can be kept.
     """
     front = front_of(ctx)
-    _refuse(front, job, task, queue, controller=controller, follow=follow)
-    texts: dict[tuple[str | None, int, int], bytes] = {}
+    whose = {"--run": run is not None, "--controller": controller, "--step": step is not None}
+    _refuse(front, job, task, queue, whose, follow=follow)
 
-    async def body(app: "App") -> None:
-        async def several(chunk: "LogChunk") -> bool:
-            return worker is None and await _hosts_of(app, chunk, job, queue) > 1
-
+    async def body(app: "App") -> "list[documents.Document]":
         chunks = app.logs(
             job=job,
             task=task,
@@ -84,18 +90,18 @@ def logs(
             worker=worker,
             follow=follow,
             controller=controller,
+            step=step,
             tail=tail,
+            most=_MOST if front.json else None,
         )
         if front.json:
-            async for chunk in chunks:
-                key = (chunk.task, chunk.number, chunk.worker)
-                texts[key] = texts.get(key, b"") + chunk.data
-        else:
-            await _copy(front, chunks, several)
+            return documents.log(await _gather(front, chunks))
+        await _copy(front, chunks)
+        return []
 
-    front.run(body)
+    found = front.run(body)
     if front.json:
-        front.document(documents.log(texts))
+        front.document(found)
 
 
 def _refuse(
@@ -103,10 +109,13 @@ def _refuse(
     job: str | None,
     task: str | None,
     queue: Path | None,
+    whose: "Mapping[str, bool]",
     *,
-    controller: bool,
     follow: bool,
 ) -> None:
+    """Refuse what does not go together; ``whose`` are options that say which of a job's logs."""
+    chosen = [name for name, given in whose.items() if given]
+    of_job = [name for name in chosen if name != "--run"]
     if (job is None) == (task is None):
         msg = (
             "logs of what: give a job's id, or --task"
@@ -115,8 +124,10 @@ def _refuse(
         )
     elif queue is not None and task is None:
         msg = "--queue says where a task is: give --task as well"
-    elif controller and job is None:
-        msg = "--controller belongs to a job: give its id instead of --task"
+    elif of_job and job is None:
+        msg = f"{of_job[0]} belongs to a job: give its id instead of --task"
+    elif len(chosen) > 1:
+        msg = f"{' and '.join(chosen)} at once: give one of them"
     elif front.json and follow:
         msg = "--json cannot follow, since its document ends with the log: leave out -f"
     else:
@@ -124,6 +135,30 @@ def _refuse(
     from jobman_core.errors import InvalidInputError
 
     raise InvalidInputError(msg)
+
+
+async def _gather(
+    front: Front, chunks: "AsyncIterator[LogChunk]"
+) -> dict[tuple[str | None, int, int], bytes]:
+    """Read logs whole, for a document.
+
+    Raises:
+        InvalidInputError: they are too long for one.
+    """
+    parts: dict[tuple[str | None, int, int], list[bytes]] = {}
+    size = 0
+    async for chunk in chunks:
+        if chunk.notice:
+            (front.warn if chunk.urgent else front.note)(chunk.notice)
+            continue
+        size += len(chunk.data)
+        if size > _MOST:
+            from jobman_core.errors import InvalidInputError
+
+            msg = f"more than {_MOST >> 20} MB of logs do not fit into one document: give --tail"
+            raise InvalidInputError(msg)
+        parts.setdefault((chunk.task, chunk.number, chunk.worker), []).append(chunk.data)
+    return {key: b"".join(data) for key, data in parts.items()}
 
 
 class _Copier:
@@ -141,10 +176,10 @@ class _Copier:
         """Tell whether a chunk belongs to another attempt than the last one."""
         return (chunk.task, chunk.number) != self._attempt
 
-    def begin(self, chunk: "LogChunk", *, named: bool) -> None:
-        """Begin with the attempt of a chunk, whose lines say which host wrote them or do not."""
+    def begin(self, chunk: "LogChunk") -> None:
+        """Begin with the attempt of a chunk; of several hosts each line says which one wrote it."""
         self.close()
-        self._attempt, self._named = (chunk.task, chunk.number), named
+        self._attempt, self._named = (chunk.task, chunk.number), chunk.hosts > 1
         if chunk.number:
             self._end_line()
             what = "command" if chunk.task is None else f"task {output.clean(chunk.task)}"
@@ -156,8 +191,11 @@ class _Copier:
             self._put(chunk.data)
             return
         *whole, rest = (self._open.get(chunk.worker, b"") + chunk.data).split(b"\n")
-        for line in whole:
-            self._put(self._name(chunk.worker) + line + b"\n")
+        if len(rest) > _LONGEST_LINE:
+            # Progress that no newline ever ends would fill the memory.
+            whole, rest = [*whole, rest], b""
+        name = self._name(chunk.worker)
+        self._put(b"".join(name + line + b"\n" for line in whole))
         self._open[chunk.worker] = rest
 
     def close(self) -> None:
@@ -182,35 +220,13 @@ class _Copier:
             self._at_start = data.endswith(b"\n")
 
 
-async def _copy(
-    front: Front,
-    chunks: "AsyncIterator[LogChunk]",
-    several: "Callable[[LogChunk], Awaitable[bool]]",
-) -> None:
+async def _copy(front: Front, chunks: "AsyncIterator[LogChunk]") -> None:
     copier = _Copier(front)
     async for chunk in chunks:
         if chunk.notice:
             (front.warn if chunk.urgent else front.note)(chunk.notice)
             continue
         if copier.is_new(chunk):
-            copier.begin(chunk, named=await several(chunk))
+            copier.begin(chunk)
         copier.write(chunk)
     copier.close()
-
-
-async def _hosts_of(app: "App", chunk: "LogChunk", job: str | None, queue: Path | None) -> int:
-    """Give how many hosts the attempt of a chunk runs on; 0 for a controller's words."""
-    if not chunk.number:
-        return 0
-    if job is not None:
-        attempts = (await app.show(job)).attempts
-    elif chunk.task is not None:
-        attempts = (await app.queue_task(queue, chunk.task)).attempts
-    return next(
-        (
-            len(one.hosts)
-            for one in attempts
-            if (one.task, one.number) == (chunk.task, chunk.number)
-        ),
-        0,
-    )

@@ -1,21 +1,18 @@
 """``jobman queue``: see and manage a queue of tasks."""
 
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from jobman_cli import arguments, completion, documents, output
-from jobman_cli.commands.show import cause
+from jobman_cli import arguments, completion, documents, output, queues
 from jobman_cli.front import Front, front_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jobman_core.app import App
-    from jobman_core.models.task import Repo, Task
-    from jobman_core.models.view import QueueView, QueueWorkers, TaskDetail
+    from jobman_core.models.view import QueueView, TaskDetail
 
 _EXAMPLES = """
 $ jobman queue
@@ -115,15 +112,12 @@ def queue(
         }
     )
     if task is not None:
-        found = front.run(lambda app: app.queue_task(file, task))
-        _show_task(front, found)
+        _show_task(front, front.run(lambda app: app.queue_task(file, task)))
         return
-
     code = 0
 
-    async def act(app: "App") -> "list[str] | QueueView":
+    async def body(app: "App") -> "list[str] | QueueView":
         nonlocal code
-        said: list[str] = []
         if chosen.given:
             said = await _reset(front, app, file, chosen, yes=yes)
         elif prioritize is not None:
@@ -142,18 +136,30 @@ def queue(
         front.note(*map(output.clean, said))
         return await app.queue(file)
 
-    result = front.run(act, make=True)
-    if isinstance(result, list):
-        _say(front, result)
-    else:
-        _show_queue(front, result, show_all=show_all)
+    _tell(front, front.run(body, make=True), show_all=show_all)
     if code:
         raise typer.Exit(code)
 
 
-def _say(front: Front, said: list[str]) -> None:
-    for line in said:
-        front.say(*output.hanging("", output.clean(line), front.room))
+def _tell(front: Front, result: "list[str] | QueueView", *, show_all: bool) -> None:
+    """Tell what was done, or show the queue."""
+    if isinstance(result, list):
+        for line in result:
+            front.say(*output.hanging("", output.clean(line), front.room))
+        return
+    if result.problem:
+        front.warn(f"{result.problem}: what follows is its last good version")
+    if front.json:
+        front.document(documents.queue(result))
+    else:
+        front.say(*queues.lines(front, result, show_all=show_all))
+
+
+def _show_task(front: Front, found: "TaskDetail") -> None:
+    if front.json:
+        front.document(documents.task_detail(found))
+    else:
+        front.say(*queues.task_lines(front, found))
 
 
 def _refuse_two(asked: dict[str, bool]) -> None:
@@ -197,109 +203,3 @@ async def _clean_up(front: Front, app: "App", file: Path | None) -> tuple[list[s
     if not found:
         said = ["nothing was left by workers that are gone"]
     return said, next(iter(codes), 0)
-
-
-def _show_queue(front: Front, view: "QueueView", *, show_all: bool) -> None:
-    if view.problem:
-        front.warn(f"{view.problem}: what follows is its last good version")
-    if front.json:
-        front.document(documents.queue(view))
-    else:
-        front.say(*_lines(front, view, show_all=show_all))
-
-
-def _lines(front: Front, view: "QueueView", *, show_all: bool) -> list[str]:
-    shown = [task for task in view.tasks if show_all or not task.spec.hide]
-    statuses: dict[str, int] = {}
-    for task in view.tasks:
-        statuses[str(task.status)] = statuses.get(str(task.status), 0) + 1
-    counts = ", ".join(f"{number} {status.lower()}" for status, number in statuses.items())
-    path = output.clean(str(view.path))
-    lines = [f"{path}: {output.count(len(view.tasks), 'task')}" + (f": {counts}" if counts else "")]
-    accelerators = dict.fromkeys([*(task.spec.accelerator for task in shown), *view.workers])
-    for accelerator in accelerators:
-        lines += ["", front.paint(output.clean(accelerator), "bold")]
-        lines += _tasks(front, [task for task in shown if task.spec.accelerator == accelerator])
-        lines += output.facts([("workers:", _workers(view.workers.get(accelerator)))], front.room)
-    if len(shown) < len(view.tasks):
-        lines += ["", f"{len(view.tasks) - len(shown)} hidden: --show-all shows them"]
-    return lines
-
-
-def _tasks(front: Front, tasks: "Sequence[Task]") -> list[str]:
-    if not tasks:
-        return []
-    table = output.Table("TASK", "STATUS", "RUNS", "FAILS", "ZONE", "WHAT", shrink=("TASK", "ZONE"))
-    for task in tasks:
-        counters = task.counters
-        jobs = ", ".join(running.job for running in task.running)
-        marks = ["next" if counters.priority else "", "hidden" if task.spec.hide else ""]
-        table.add(
-            task.id,
-            output.status_cell(str(task.status)),
-            str(counters.run_count),
-            f"{counters.fail_count}/{max(1, task.spec.max_retries)}",
-            task.spec.zone or "any",
-            "; ".join(word for word in [*marks, task.reason or jobs] if word),
-        )
-    return table.lines(front.room, front.paint, "  ")
-
-
-def _workers(workers: "QueueWorkers | None") -> str:
-    groups = {
-        "working": workers.working if workers else (),
-        "idle": workers.idle if workers else (),
-        "waiting for a slice": workers.waiting if workers else (),
-        "stopped": workers.stopped if workers else (),
-    }
-    words = [f"{len(ids)} {name} ({output.joined(ids)})" for name, ids in groups.items() if ids]
-    return ", ".join(words) or "none"
-
-
-def _show_task(front: Front, found: "TaskDetail") -> None:
-    if front.json:
-        front.document(documents.task_detail(found))
-        return
-    task, spec, now = found.task, found.task.spec, front.now()
-    status = output.status_cell(str(task.status))
-    front.say(
-        f"{front.paint(output.clean(task.id), 'bold')}  {front.paint(status.text, status.colour)}"
-    )
-    if task.reason:
-        front.say(*output.hanging("  ", output.clean(task.reason), front.room))
-    pairs = [
-        ("accelerator", spec.accelerator),
-        ("zone", spec.zone or "any"),
-        ("code", _code(spec.repo) if spec.repo else ""),
-        ("depends on", ", ".join(spec.depends_on)),
-        ("jobs at once", str(spec.max_jobs)),
-        ("failures", f"{task.counters.fail_count} of {max(1, spec.max_retries)} allowed attempts"),
-        ("runs", str(task.counters.run_count)),
-    ]
-    front.say(*output.facts([pair for pair in pairs if pair[1]], front.room))
-    if found.attempts:
-        front.say("", front.paint("Runs", "bold"), *_runs(front, found, now))
-    if found.logs:
-        front.say("", front.paint("Logs", "bold"))
-        front.say(*(f"  {output.clean(str(path))}" for path in found.logs))
-
-
-def _code(repo: "Repo") -> str:
-    from jobman_core.models.address import mask
-
-    return f"{mask(repo.url, repo.url)} at {repo.branch}"
-
-
-def _runs(front: Front, found: "TaskDetail", now: datetime) -> list[str]:
-    table = output.Table("RUN", "JOB", "STARTED", "LASTED", "OUTCOME", "CAUSE")
-    for one in found.attempts:
-        started = one.started_at or one.claimed_at
-        table.add(
-            str(one.number),
-            one.job,
-            output.moment(started, now),
-            output.span(((one.ended_at or now) - started).total_seconds()),
-            output.status_cell(str(one.outcome.kind) if one.outcome else "running"),
-            cause(one),
-        )
-    return table.lines(front.room, front.paint, "  ")

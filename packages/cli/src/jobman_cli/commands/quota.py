@@ -1,21 +1,21 @@
-"""``jobman quota``: what the accounts hold, dead things too."""
+"""``jobman quota``: what the accounts hold, dead things too, and how much they may."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobman_cli import documents, output
+from jobman_cli import documents
 from jobman_cli.front import Front, front_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from jobman_core.app import App
-    from jobman_core.models.reap import Holding
+    from jobman_core.models.quota import Quota
 
 _EXAMPLES = """
 $ jobman quota
-$ jobman quota --json | jq '[.[].dead] | add'
+$ jobman quota --zone 'us-*' --family v6e
+$ jobman quota --all
+$ jobman quota --json | jq '[.chips[].dead] | add'
 """
 
 
@@ -24,58 +24,56 @@ def register(app: typer.Typer) -> None:
     app.command("quota", epilog=_EXAMPLES)(quota)
 
 
-def quota(ctx: typer.Context) -> None:
-    """Say how many chips the accounts hold, those of dead slices too.
+def quota(
+    ctx: typer.Context,
+    *,
+    zone: Annotated[
+        str, typer.Option("--zone", metavar="GLOB", help="Only zones like this: 'us-*'.")
+    ] = "*",
+    family: Annotated[
+        str, typer.Option("--family", metavar="FAMILY", help="Only these TPUs: v6e.")
+    ] = "",
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also where nothing is held, line by line.")
+    ] = False,
+) -> None:
+    """Say how many chips the accounts hold, and how many they may.
 
-    Counted, by family and pricing, is what clouds list in the zones where this home has had
-    slices, and in `reap.places` of jobman.yaml: others' slices too. Ends with 1 where a zone could
-    not be asked.
+    Counted, by zone, family and pricing, is what clouds list: others' slices too. External IPs,
+    instances and disks follow, by region. Ends with 1 where a zone could not be asked.
     """
     front = front_of(ctx)
 
-    async def body(app: "App") -> "Sequence[Holding]":
+    async def body(app: "App") -> "Quota":
         return await app.quota()
 
-    found = front.run(body)
+    from jobman_cli import quota_views
+
+    shown = quota_views.chosen(front.run(body), zone, family, everything=everything)
     if front.json:
-        front.document([documents.holding(each) for each in found])
+        front.document(documents.quota(shown))
     else:
-        _show(front, found)
-    if any(each.trouble for each in found):
+        _show(front, shown, everything=everything)
+    if any(each.trouble for each in shown.holdings):
         raise typer.Exit(1)
 
 
-def _show(front: Front, found: "Sequence[Holding]") -> None:
-    seen = [each for each in found if not each.trouble]
-    if seen:
-        front.say(*_table(front, seen))
-    elif not found:
-        front.say("nothing is held in the zones that this home knows")
-    for each in found:
-        if each.trouble:
-            front.warn(f"nothing is known of {_place(each)}: {each.trouble}")
-        elif each.uncounted:
-            slices = output.count(each.uncounted, "slice")
-            what = f"chips of {slices} of type {each.family or 'unknown'} are not counted"
-            front.warn(f"{_place(each)}: {what}: jobman does not know that type")
-    if any(each.dead for each in seen):
-        front.note("what is dead counts against the quota until it is deleted: `jobman reap`")
+def _show(front: Front, shown: "Quota", *, everything: bool) -> None:
+    from jobman_cli import quota_views
 
-
-def _table(front: Front, seen: "Sequence[Holding]") -> list[str]:
-    table = output.Table("PLACE", "FAMILY", "PRICING", "READY", "WAITING", "DEAD", "LIMIT")
-    for each in seen:
-        table.add(
-            _place(each),
-            each.family or output.NOTHING,
-            each.pricing or output.NOTHING,
-            str(each.ready),
-            str(each.waiting),
-            output.Cell(str(each.dead), "red" if each.dead else ""),
-            "not asked" if each.limit is None else str(each.limit),
-        )
-    return table.lines(front.room, front.paint)
-
-
-def _place(held: "Holding") -> str:
-    return " ".join(filter(None, (held.cloud, held.project, held.zone)))
+    tables = (
+        quota_views.chips(shown, everything=everything),
+        quota_views.free(shown, everything=everything),
+        quota_views.others(shown),
+    )
+    lines = [table.lines(front.room, front.paint) for table in tables if table.rows]
+    if lines:
+        front.say(f"accounts: {', '.join(quota_views.accounts(shown))}")
+    for table in lines:
+        front.say("", *table)
+    if not lines and not any(each.trouble for each in shown.holdings):
+        front.say("nothing is held in the zones that were asked")
+    for warning in quota_views.warnings(shown):
+        front.warn(warning)
+    for note in quota_views.notes(shown):
+        front.note(note)

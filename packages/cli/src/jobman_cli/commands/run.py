@@ -68,7 +68,8 @@ def run(
         front.document(documents.job(view))
     else:
         status = output.status_cell(str(view.status))
-        words = [view.id, front.paint(status.text, status.colour), output.clean(what(view))]
+        why = output.clean(what(view, front.now()))
+        words = [view.id, front.paint(status.text, status.colour), why]
         front.say("  ".join(word for word in words if word))
     if view.status != "DONE":
         raise typer.Exit(1)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobman_cli import completion, documents, output, tables, times
+from jobman_cli import completion, documents, output, pictures, tables, times
 from jobman_cli.front import Front, front_of
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def usage(
     """Show chip-hours: what ran, what was idle, what it cost."""
     front = front_of(ctx)
     front.need_home()
-    _check(front, csv=csv, plot=plot)
+    pictures.check(front, csv=csv, plot=plot)
 
     async def body(app: "App") -> "tuple[Usage, bytes, datetime]":
         now = front.now()
@@ -70,7 +70,7 @@ def usage(
 
     found, picture, now = front.run(body)
     if plot is not None:
-        _write(front, plot, picture)
+        pictures.write(front, plot, picture)
     if front.json:
         front.document(documents.usage(found))
     elif csv:
@@ -80,30 +80,6 @@ def usage(
     else:
         front.note(f"nothing was used {_span(found, now)}")
     front.note(*map(output.clean, found.notes))
-
-
-def _check(front: Front, *, csv: bool, plot: Path | None) -> None:
-    """Refuse what cannot be meant, before anything is asked of the home."""
-    from jobman_core.errors import InvalidInputError
-
-    if csv and front.json:
-        msg = "--csv and --json are two ways to print the same: choose one"
-        raise InvalidInputError(msg)
-    if plot is not None and plot.suffix.lower() != ".png":
-        msg = f"a chart is a PNG, which {str(plot)!r} does not say: call it {plot.stem}.png"
-        raise InvalidInputError(msg)
-
-
-def _write(front: Front, path: Path, picture: bytes) -> None:
-    try:
-        path.write_bytes(picture)
-    except OSError as error:
-        from jobman_core.errors import InvalidInputError
-
-        why = error.strerror or str(error)
-        msg = f"the chart cannot be written to {path} ({why}): name another place"
-        raise InvalidInputError(msg) from error
-    front.note(f"drew {output.clean(str(path))}")
 
 
 def _lines(front: Front, found: "Usage", now: "datetime") -> list[str]:
