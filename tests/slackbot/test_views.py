@@ -18,7 +18,8 @@ from jobman_core.models.job import Desired
 from jobman_core.models.lease import Liveness
 from jobman_core.models.listing import JobView
 from jobman_core.models.outcome import Outcome, OutcomeKind
-from jobman_core.models.reap import Dead, Fate, Holding, Reaped
+from jobman_core.models.quota import Allowance, Holding, Quota
+from jobman_core.models.reap import Dead, Fate, Reaped
 from jobman_core.models.slice import Slice, SliceIdentity, SlicePhase, SliceRequest
 from jobman_core.models.status import JobStatus
 from jobman_core.models.task import Counters, Running, Task, TaskSpec, TaskStatus
@@ -215,7 +216,7 @@ VIEWS = st.one_of(
         lambda found, whose: reports.usage(found, "the last day", whose=whose), USAGES, WORDS
     ),
     st.builds(lambda found: reports.reaped(found, NOW), REAPED),
-    st.builds(reports.quota, HOLDINGS),
+    HOLDINGS.map(lambda held: reports.quota(Quota(tuple(held)))),
     st.lists(WORDS, max_size=60).map(queues.which),
     st.builds(
         lambda change, things, value: actions.question(change, things, value, []),
@@ -365,12 +366,17 @@ def test_a_zone_that_could_not_be_asked_is_told_and_is_no_row_of_zeros() -> None
     held = Holding("gcp", "lab", "zone-a", "v4", "spot", ready=8)
     unseen = Holding("gcp", "lab", "zone-b", "", "", trouble="no answer")
     odd = Holding("gcp", "lab", "zone-a", "v9x-64", "spot", uncounted=2)
-    view = reports.quota([held, unseen, odd])
+    free = Holding("gcp", "lab", "zone-c", "v6e", "spot", limit=64, limited_in="zone-c", used=0)
+    used = Allowance("zone", ("zone-a",), "external IPs", 8, used=8)
+    view = reports.quota(Quota((held, unseen, odd, free), (("gcp", "lab", used),)))
     assert [row[0] for row in _rows(view)] == ["v4", "v9x-64"]
     shown = json.dumps(view.blocks)
     assert "nothing is known of zone-b: no answer" in shown
     assert "2 slices of type v9x-64 in zone-a not counted" in shown
-    assert not [block for block in reports.quota([unseen]).blocks if block["type"] == "table"]
+    assert "all 8 external IPs of zone are in use" in shown
+    assert not [
+        block for block in reports.quota(Quota((unseen,))).blocks if block["type"] == "table"
+    ]
 
 
 def test_what_is_only_noted_says_when_it_is_to_be_deleted() -> None:

@@ -6,6 +6,7 @@ import re
 import socket
 import stat
 import struct
+import tempfile
 from pathlib import Path
 from typing import Final, Self
 
@@ -20,6 +21,7 @@ _KEEP: Final = frozenset({"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "U
 _OPTIONS: Final = ("-U", "-c", os.devnull, "-ln")
 #: Of a socket: the process that listens to it, and its session.
 _SOCKET: Final = re.compile(r"(?P<pid>\d+)\.(?P<name>.+)")
+_VERSION: Final = re.compile(r"\d+\.\d+\S*")
 #: pid, uid and gid of whoever listens (SO_PEERCRED, unix(7)).
 _CREDENTIALS: Final = struct.Struct("3i")
 
@@ -88,6 +90,20 @@ class Screens:
             if _listener(path) is None:
                 path.unlink(missing_ok=True)
 
+    async def trial(self) -> str:
+        """Keep a screen for a moment in a folder of its own; give the version of screen.
+
+        Raises:
+            CommandFailedError: screen refused, or this one's folder is not the user's alone.
+        """
+        self._is_safe()
+        # It ends with its program, at once.
+        with tempfile.TemporaryDirectory(prefix="jobman-screen-", dir="/tmp") as folder:
+            await Screens(Path(folder)).open("trial", ("true",))
+        said = await asyncio.to_thread(_said, ("--version",))
+        found = _VERSION.search(said)
+        return found[0] if found else said
+
     def attach_argv(self, name: str) -> tuple[str, ...]:
         """Give the arguments that show a session, beside whoever else looks at it.
 
@@ -143,6 +159,14 @@ def _children(pid: int) -> list[int]:
         return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except (FileNotFoundError, ProcessLookupError):
         return []
+
+
+def _said(arguments: tuple[str, ...]) -> str:
+    """Give what screen says that only has to speak."""
+    import sh
+
+    found = sh.Command("screen")(*arguments, _ok_code=list(range(256)), _tty_out=False)
+    return str(found).strip()
 
 
 def _run(folder: Path, arguments: tuple[str, ...]) -> str | None:

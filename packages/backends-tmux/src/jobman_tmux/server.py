@@ -90,6 +90,18 @@ class Server:
         """
         self._judge(await self._call("kill-session", "-t", f"={name}"), "end", name)
 
+    async def trial(self) -> str:
+        """Start a server of its own beside this one for a moment; give the version of tmux.
+
+        Raises:
+            CommandFailedError: tmux refused.
+        """
+        # tmux leaves the socket behind: always the same one.
+        apart, name = Server(f"{self.label}-trial"), f"trial-{os.getpid()}"
+        await apart.open(name, ("sleep", "10"))
+        await apart.close(name)
+        return (await self._call("-V")).out.removeprefix("tmux ")
+
     @staticmethod
     def _judge(answer: Answer, doing: str, name: str) -> bool:
         if answer.code == 0:

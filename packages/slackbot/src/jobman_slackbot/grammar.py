@@ -4,7 +4,6 @@ Pure. A word of a message is an id, a name, a number or one of some words, and i
 with what there is: none is run, and none is read as a path.
 """
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -12,7 +11,7 @@ from typing import Final, Protocol
 
 import attrs
 
-from jobman_core.errors import InvalidInputError
+from jobman_core.errors import InvalidInputError, nearest
 
 #: Slack sends these of its escapes with what people type.
 _ESCAPES: Final = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
@@ -132,7 +131,7 @@ def find(word: str, rows: Mapping[str, Row]) -> str:
     lowered = word.lower()
     if lowered in rows:
         return lowered
-    near = _nearest(lowered, list(rows))
+    near = nearest(lowered, list(rows))
     hint = f"did you mean `{near}`?" if near else "`/jobman help` lists those there are"
     msg = f"there is no command {_quoted(word)}: {hint}"
     raise InvalidInputError(msg)
@@ -165,19 +164,13 @@ def arguments(row: Row, words: Sequence[str]) -> Arguments:
 
 def _misfit(row: Row, word: str) -> str:
     choices = [choice for slot in row.slots for choice in slot.choices]
-    near = _nearest(word.lower(), choices)
+    near = nearest(word.lower(), choices)
     if near:
         return f"{row.word} does not know {_quoted(word)}: did you mean `{near}`?"
     if any(slot.kind is Kind.JOB for slot in row.slots):
         told = "jobs are known by their digits, which `/jobman list` shows"
         return f"{_quoted(word)} is no id of a job: {told}"
     return f"{row.word} does not take {_quoted(word)}: write `{usage(row)}`"
-
-
-def _nearest(word: str, known: Sequence[str]) -> str | None:
-    # Half a word is a beginning far more often than a typing error.
-    starts = [name for name in known if len(word) > 1 and name.startswith(word)]
-    return next(iter([*starts, *difflib.get_close_matches(word, known, 1, 0.5)]), None)
 
 
 def _quoted(word: str) -> str:

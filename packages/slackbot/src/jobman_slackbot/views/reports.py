@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from jobman_core.models.reap import Dead, Fate, Holding, Reaped
+from jobman_core.models.quota import Quota
+from jobman_core.models.reap import Dead, Fate, Reaped
 from jobman_core.models.usage import Share, Usage
 from jobman_slackbot import blocks, text
 from jobman_slackbot.blocks import Block, Column, View
@@ -89,12 +90,13 @@ def remarks(found: Usage) -> list[str]:
     return told
 
 
-def quota(holdings: Sequence[Holding]) -> View:
-    """Give what the accounts hold, the fullest first."""
+def quota(found: Quota) -> View:
+    """Give what the accounts hold, the fullest first; of what they may hold, that alone."""
     title = "*Chips held*, by family, pricing and zone"
-    if not holdings:
+    seen = [one for one in found.holdings if not one.trouble and (one.held or one.uncounted)]
+    unseen = [one for one in found.holdings if one.trouble]
+    if not seen and not unseen:
         return View("nothing is held, as far as this home knows")
-    seen = [one for one in holdings if not one.trouble]
     rows = [
         (
             one.family or text.NOTHING,
@@ -104,16 +106,20 @@ def quota(holdings: Sequence[Holding]) -> View:
             str(one.ready),
             str(one.waiting),
             str(one.dead),
-            text.NOTHING if one.limit is None else str(one.limit),
+            text.NOTHING if one.limit is None else f"{one.used}/{one.limit}",
         )
-        for one in sorted(seen, key=lambda one: -(one.ready + one.waiting + one.dead))
+        for one in sorted(seen, key=lambda one: -one.held)
     ]
-    told = [
-        f"nothing is known of {one.zone}: {one.trouble}"
-        if one.trouble
-        else f"{words.count(one.uncounted, 'slice')} of type {one.family} in {one.zone} not counted"
-        for one in holdings
-        if one.trouble or one.uncounted
+    told = [f"nothing is known of {one.zone or one.cloud}: {one.trouble}" for one in unseen]
+    told += [
+        f"{words.count(one.uncounted, 'slice')} of type {one.family} in {one.zone} not counted"
+        for one in seen
+        if one.uncounted
+    ]
+    told += [
+        f"all {each.limit} {each.what} of {each.place} are in use"
+        for _, _, each in found.others
+        if each.is_reached
     ]
     if any(one.dead for one in seen):
         told.append("what is dead counts as well: `/jobman reap` shows it")
