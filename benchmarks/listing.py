@@ -21,13 +21,14 @@ from jobman_core.models.lease import Controller
 from jobman_core.models.slice import HostInfo, Slice, SliceIdentity, SlicePhase, SliceRequest
 from jobman_core.process import ProcessIdentity, machine_id
 
+#: So many jobs are a busy lab.
 FEW = 200
 MANY = 2_000
 
 
 def measure(folder: Path) -> Sequence[Row]:
     """Measure lists of 200 and of 2,000 jobs that run."""
-    few, many = _running(folder / "few", FEW), _running(folder / "many", MANY)
+    few, many = running(folder / "few", FEW), running(folder / "many", MANY)
     short = median_of(lambda: few.run("list"))
     long = median_of(lambda: many.run("list", "--json"))
     return [
@@ -36,7 +37,7 @@ def measure(folder: Path) -> Sequence[Row]:
     ]
 
 
-def _running(root: Path, jobs: int) -> Lab:
+def running(root: Path, jobs: int) -> Lab:
     """Make jobs, and put on the books of each what a job has that runs."""
     lab = Lab(root)
     said = lab.run("create", lab.job(), "--no-start", "--count", str(jobs), limit=900)

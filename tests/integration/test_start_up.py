@@ -11,7 +11,7 @@ pytestmark = pytest.mark.e2e
 HEAVY = {
     *("grpc", "google", "slack_sdk", "slack_bolt", "ruamel", "cattrs", "pydantic", "rich"),
     *("psycopg", "psycopg2", "asyncpg", "sqlalchemy", "requests", "httpx", "aiohttp", "yaml"),
-    *("matplotlib", "numpy"),
+    *("matplotlib", "numpy", "textual"),
 }
 
 

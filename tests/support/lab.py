@@ -59,6 +59,11 @@ class Lab:
         self.marks = [str(root)]
         self.write("jobman.yaml", f"session: {session}\n")
 
+    @property
+    def command(self) -> list[str]:
+        """What runs ``jobman``."""
+        return [self.python, "-m", "jobman_cli"]
+
     def write(self, name: str, text: str) -> Path:
         """Write a file below the home."""
         path = self.root / name
@@ -69,7 +74,7 @@ class Lab:
     def run(self, *args: str | Path, code: int | None = 0, limit: float = 60) -> Said:
         """Run ``jobman`` and check what it ends with (None: whatever)."""
         done = subprocess.run(
-            [self.python, "-m", "jobman_cli", *map(str, args)],
+            [*self.command, *map(str, args)],
             env=self.env,
             cwd=self.root,
             stdin=subprocess.DEVNULL,
@@ -86,7 +91,7 @@ class Lab:
     def start(self, *args: str | Path) -> subprocess.Popen[str]:
         """Start ``jobman`` and leave it running."""
         return subprocess.Popen(
-            [self.python, "-m", "jobman_cli", *map(str, args)],
+            [*self.command, *map(str, args)],
             env=self.env,
             cwd=self.root,
             stdin=subprocess.DEVNULL,

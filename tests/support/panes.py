@@ -13,7 +13,9 @@ import pytest
 from jobman_core.builtin.process_session import ProcessSession
 from jobman_core.command import Command
 from jobman_core.errors import CommandFailedError
+from jobman_core.interfaces.backend import Scope
 from jobman_core.interfaces.session import Session
+from jobman_core.models.checkup import Health
 from jobman_core.process import ProcessIdentity, Records
 from jobman_core.testing.session_contract import ProcessSessionContract, SessionBed, eventually
 
@@ -75,6 +77,13 @@ class PaneSessionContract(ProcessSessionContract):
     def kill_server(self, bed: SessionBed) -> None:
         """End what keeps the terminals of a home."""
         raise NotImplementedError
+
+    async def test_a_check_up_keeps_a_terminal_for_a_moment_and_leaves_none(
+        self, bed: SessionBed
+    ) -> None:
+        (found,) = await bed.session.checkups(Scope())
+        assert (found.name, found.health) == (bed.session.name, Health.WELL)
+        assert self.listed(bed) == []
 
     async def test_attach_shows_what_the_command_says(self, bed: SessionBed) -> None:
         script = "echo it lives; while :; do sleep 0.1; done"
@@ -166,5 +175,8 @@ class PaneSessionContract(ProcessSessionContract):
         assert f"apt-get install {self.program}" in (bed.session.missing() or "")
         with pytest.raises(CommandFailedError, match=f"apt-get install {self.program}"):
             await bed.session.start(bed.plan("s", self.living()))
+        for wanted, health in ((False, Health.DOUBT), (True, Health.BROKEN)):
+            (found,) = await bed.session.checkups(Scope(wanted=wanted))
+            assert (found.health, self.program in found.remedy) == (health, True)
         assert not await bed.session.alive("s")
         await bed.session.end("s")
