@@ -11,7 +11,6 @@ import itertools
 import json
 import re
 import sqlite3
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,6 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 from zoneinfo import ZoneInfo
 
 import attrs
+from tests.support.serving import serving_http
 
 #: What the export of Cloud Billing has, as far as anybody asks for it.
 EXPORT: Final[Mapping[str, str]] = {
@@ -262,11 +262,5 @@ def serving(service: BigQuery) -> Iterator[str]:
     """Serve it; gives the URL."""
     server = _Server(("127.0.0.1", 0), _Handler)
     server.service = service
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving_http(server) as url:
+        yield url

@@ -6,7 +6,6 @@
 import contextlib
 import json
 import sys
-import threading
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,6 +13,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import attrs
+from tests.support.serving import serving_http
 
 #: Objects of a page, as Cloud Storage has it.
 PAGE: Final = 1000
@@ -131,14 +131,8 @@ def serving(buckets: dict[str, Bucket]) -> Iterator[str]:
     """Serve buckets, by name; gives the URL."""
     server = _Server(("127.0.0.1", 0), _Handler)
     server.buckets = buckets
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving_http(server) as url:
+        yield url
 
 
 def many(count: int) -> Sequence[Blob]:
