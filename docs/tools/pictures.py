@@ -85,7 +85,7 @@ def _printed(home: Path, argv: tuple[str, ...]) -> str:
 
 async def monitor(home: Path) -> str:
     """Draw the live view."""
-    from jobman_cli.commands.monitor import _parts
+    from jobman_cli.commands.monitor import parts_of_home
     from jobman_cli.monitor.app import Monitor
     from jobman_cli.monitor.choice import Choice
     from jobman_cli.monitor.parts import Scope
@@ -97,7 +97,7 @@ async def monitor(home: Path) -> str:
     )
     async with App(made.home, user="ada", clock=made.clock) as app:
         await app.changes()
-        view = Monitor(app, front, _parts(app), choice=Choice(), scope=Scope(), every=2.0)
+        view = Monitor(app, front, parts_of_home(app), choice=Choice(), scope=Scope(), every=2.0)
         view.ansi_theme_dark = _THEME
         async with view.run_test(size=(WIDTH, 24)) as pilot:
             await pilot.pause(1)

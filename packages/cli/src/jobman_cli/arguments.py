@@ -35,6 +35,16 @@ JobsOrNone = Annotated[
     ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Until = Annotated[
+    str | None,
+    typer.Option(
+        "--until", metavar="WHEN", help="To the end of that day, or to that moment; else now."
+    ),
+]
+Plot = Annotated[
+    Path | None, typer.Option("--plot", metavar="FILE.png", help="Draw it as a chart as well.")
+]
+Csv = Annotated[bool, typer.Option("--csv", help="Print it for a spreadsheet.")]
 Reload = Annotated[
     bool,
     typer.Option(

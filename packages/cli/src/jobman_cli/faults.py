@@ -1,6 +1,4 @@
-"""The codes that a command ends with, and the words that were probably meant."""
-
-from collections.abc import Sequence
+"""The codes that a command ends with."""
 
 INTERRUPTED = 130
 #: As a shell gives it for a program that SIGPIPE ended.
@@ -17,10 +15,3 @@ def exit_code(error: BaseException) -> int:
     if isinstance(error, BrokenPipeError):
         return BROKEN_PIPE
     return exit_code_of(error)
-
-
-def nearest(word: str, known: Sequence[str]) -> str | None:
-    """Give the known word that was probably meant."""
-    from jobman_core import errors
-
-    return errors.nearest(word, known)

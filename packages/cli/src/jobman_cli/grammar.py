@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from jobman_cli import faults
 from jobman_cli.front import front_of
 
 if TYPE_CHECKING:
@@ -127,9 +126,9 @@ class Group(TyperGroup):
             InvalidInputError: there is none; the message names the nearest.
         """
         if not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
-            from jobman_core.errors import InvalidInputError
+            from jobman_core.errors import InvalidInputError, nearest
 
-            meant = faults.nearest(args[0], list(self.commands))
+            meant = nearest(args[0], list(self.commands))
             hint = f"did you mean {meant}?" if meant else "see `jobman --help`"
             msg = f"there is no command {args[0]!r}: {hint}"
             raise InvalidInputError(msg)

@@ -39,6 +39,22 @@ def moment(text: str, now: datetime, option: str, *, whole: bool = False) -> dat
         raise InvalidInputError(msg) from error
 
 
+def between(since: str, until: str | None, now: datetime) -> tuple[datetime, datetime]:
+    """Read from when to when, by ``--since`` and ``--until``; without the latter, to now.
+
+    Raises:
+        InvalidInputError: one of them is no moment.
+    """
+    first = moment(since, now, "--since")
+    return first, moment(until, now, "--until", whole=True) if until else now
+
+
+def spoken(since: datetime, until: datetime, now: datetime) -> str:
+    """Say from when to when."""
+    end = "now" if until >= now else f"{until:%Y-%m-%d %H:%M}"
+    return f"from {since:%Y-%m-%d %H:%M} to {end}"
+
+
 def _in_zone(found: datetime, now: datetime) -> datetime:
     """Take a time without a zone for one of the home's; where it has none, for the machine's."""
     if found.tzinfo is not None:

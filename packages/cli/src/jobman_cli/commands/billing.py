@@ -1,11 +1,10 @@
 """``jobman billing``: what the cloud charged, by its own books."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobman_cli import completion, documents, output, pictures, tables, times
+from jobman_cli import arguments, completion, documents, output, pictures, tables, times
 from jobman_cli.front import Front, front_of
 
 if TYPE_CHECKING:
@@ -39,12 +38,7 @@ def billing(
     since: Annotated[
         str, typer.Option("--since", metavar="WHEN", help="From then on: 12h, 7d, 2026-11-01.")
     ] = "30d",
-    until: Annotated[
-        str | None,
-        typer.Option(
-            "--until", metavar="WHEN", help="To the end of that day, or to that moment; else now."
-        ),
-    ] = None,
+    until: arguments.Until = None,
     by: Annotated[
         str,
         typer.Option(
@@ -54,10 +48,8 @@ def billing(
             autocompletion=completion.bill_ways,
         ),
     ] = "service",
-    plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE.png", help="Draw it as a chart as well.")
-    ] = None,
-    csv: Annotated[bool, typer.Option("--csv", help="Print it for a spreadsheet.")] = False,
+    plot: arguments.Plot = None,
+    csv: arguments.Csv = False,
 ) -> None:
     """Say what Google charged, credits taken off (experimental).
 
@@ -71,8 +63,7 @@ def billing(
 
     async def body(app: "App") -> "tuple[Bill | Lacking, bytes, datetime]":
         now = front.now()
-        first = times.moment(since, now, "--since")
-        last = times.moment(until, now, "--until", whole=True) if until else now
+        first, last = times.between(since, until, now)
         found = await app.billing(first, last, by=by)
         return found, await app.bill_chart(found) if plot and isinstance(found, Bill) else b"", now
 
@@ -104,30 +95,27 @@ def _tell_steps(front: Front, found: "Lacking") -> int:
 
 def _show(front: Front, found: "Bill", now: "datetime") -> None:
     if not found.totals:
-        front.note(f"nothing was charged {_span(found, now)}")
+        front.note(f"nothing was charged {times.spoken(found.since, found.until, now)}")
         return
     rows = [(_name(found, each), each) for each in found.portions]
     rows += [("total", each) for each in found.totals]
-    cells = [[f"{value:,.2f}" for value in (e.net, e.cost, e.credits)] for _, e in rows]
-    sizes = [max(len(row[i]) for row in (_HEADS, *cells)) for i in range(len(_HEADS))]
-    heads = [head.rjust(size) for head, size in zip(_HEADS, sizes, strict=True)]
     head = found.by.upper()
-    table = output.Table(head, *heads, "CURRENCY", shrink=(head,))
-    for (name, each), row in zip(rows, cells, strict=True):
-        numbers = (cell.rjust(size) for cell, size in zip(row, sizes, strict=True))
+    table = output.Table(head, *_HEADS, "CURRENCY", shrink=(head,), right=_HEADS)
+    for name, each in rows:
+        numbers = (f"{value:,.2f}" for value in (each.net, each.cost, each.credits))
         table.add(name, *numbers, each.currency)
-    front.say(f"charged {_span(found, now)}", "", *table.lines(front.room, front.paint), "")
+    front.say(
+        f"charged {times.spoken(found.since, found.until, now)}",
+        "",
+        *table.lines(front.room, front.paint),
+        "",
+    )
     for text in _foot(found, now):
         front.say(*output.hanging("", text, front.room))
 
 
 def _name(found: "Bill", portion: "Portion") -> str:
     return portion.name or ("(no slice of jobman's)" if found.by == "user" else output.NOTHING)
-
-
-def _span(found: "Bill", now: "datetime") -> str:
-    until = "now" if found.until >= now else f"{found.until:%Y-%m-%d %H:%M}"
-    return f"from {found.since:%Y-%m-%d %H:%M} to {until}"
 
 
 def _foot(found: "Bill", now: "datetime") -> list[str]:

@@ -76,7 +76,7 @@ def monitor(
 
         ids = frozenset(await app.resolve(jobs)) if jobs else frozenset()
         scope = Scope(user=app.user if mine else "", jobs=ids)
-        parts = _parts(app)
+        parts = parts_of_home(app)
         if not live:
             await _print(front, app, parts, scope, choice)
             return
@@ -105,7 +105,8 @@ def _terminal(front: Front) -> bool:
     return own and able
 
 
-def _parts(app: "App") -> "Sequence[Part[Any]]":
+def parts_of_home(app: "App") -> "Sequence[Part[Any]]":
+    """Give all that can be shown of a home."""
     from jobman_cli.monitor.jobs import Jobs
     from jobman_cli.monitor.log import Log
     from jobman_cli.monitor.queues import Queues

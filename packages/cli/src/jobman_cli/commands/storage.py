@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobman_cli import documents, output, pictures, tables
+from jobman_cli import arguments, documents, output, pictures, tables
 from jobman_cli.front import Front, front_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from jobman_core.app import App
@@ -39,7 +39,7 @@ def storage(
     exact: Annotated[
         bool, typer.Option("--exact", help="Count every object now, by top-level folder.")
     ] = False,
-    csv: Annotated[bool, typer.Option("--csv", help="Print it for a spreadsheet.")] = False,
+    csv: arguments.Csv = False,
 ) -> None:
     """Say what buckets hold, with --exact by folder.
 
@@ -125,20 +125,14 @@ def _table(front: Front, seen: "Sequence[BucketSize]") -> list[str]:
         ]
     if len(seen) > 1:
         rows.append(("total", everything, ""))
-    numbers = [_cells(amounts, others) for _, amounts, _ in rows]
-    heads = ["OBJECTS", "SIZE", *others.values()]
-    widths = [max(len(row[i]) for row in (heads, *numbers)) for i in range(len(heads))]
+    numbers = ("OBJECTS", "SIZE", *others.values())
     table = output.Table(
-        "BUCKET", *_right(heads, widths), "CLASSES", "PLACE", shrink=("BUCKET", "CLASSES")
+        *("BUCKET", *numbers, "CLASSES", "PLACE"), shrink=("BUCKET", "CLASSES"), right=numbers
     )
-    for (name, amounts, place), cells in zip(rows, numbers, strict=True):
+    for name, amounts, place in rows:
         classes = sorted({each.storage_class for each in amounts if each.storage_class})
-        table.add(name, *_right(cells, widths), ", ".join(classes), place)
+        table.add(name, *_cells(amounts, others), ", ".join(classes), place)
     return table.lines(front.room, front.paint)
-
-
-def _right(cells: "Iterable[str]", widths: "Sequence[int]") -> list[str]:
-    return [cell.rjust(size) for cell, size in zip(cells, widths, strict=True)]
 
 
 def _cells(amounts: "Sequence[Amount]", others: "Mapping[str, str]") -> list[str]:

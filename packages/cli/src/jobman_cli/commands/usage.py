@@ -1,11 +1,10 @@
 """``jobman usage``: chip-hours, what became of them, and what they cost."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobman_cli import completion, documents, output, pictures, tables, times
+from jobman_cli import arguments, completion, documents, output, pictures, tables, times
 from jobman_cli.front import Front, front_of
 
 if TYPE_CHECKING:
@@ -35,12 +34,7 @@ def usage(
     since: Annotated[
         str, typer.Option("--since", metavar="WHEN", help="From then on: 12h, 7d, 2025-03-01.")
     ] = "7d",
-    until: Annotated[
-        str | None,
-        typer.Option(
-            "--until", metavar="WHEN", help="To the end of that day, or to that moment; else now."
-        ),
-    ] = None,
+    until: arguments.Until = None,
     by: Annotated[
         str,
         typer.Option(
@@ -51,10 +45,8 @@ def usage(
         ),
     ] = "user",
     mine: Annotated[bool, typer.Option("--mine", help="Only what your own jobs used.")] = False,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE.png", help="Draw it as a chart as well.")
-    ] = None,
-    csv: Annotated[bool, typer.Option("--csv", help="Print it for a spreadsheet.")] = False,
+    plot: arguments.Plot = None,
+    csv: arguments.Csv = False,
 ) -> None:
     """Show chip-hours: what ran, what was idle, what it cost."""
     front = front_of(ctx)
@@ -63,8 +55,7 @@ def usage(
 
     async def body(app: "App") -> "tuple[Usage, bytes, datetime]":
         now = front.now()
-        first = times.moment(since, now, "--since")
-        last = times.moment(until, now, "--until", whole=True) if until else now
+        first, last = times.between(since, until, now)
         found = await app.usage(first, last, by=by, mine=mine)
         return found, await app.chart(found) if plot else b"", now
 
@@ -78,24 +69,21 @@ def usage(
     elif not found.total.empty:
         front.say(*_lines(front, found, now))
     else:
-        front.note(f"nothing was used {_span(found, now)}")
+        front.note(f"nothing was used {times.spoken(found.since, found.until, now)}")
     front.note(*map(output.clean, found.notes))
 
 
 def _lines(front: Front, found: "Usage", now: "datetime") -> list[str]:
     """Give the table, and below it what its numbers mean."""
-    rows = [_cells(share) for share in (*found.shares, found.total)]
-    sizes = [max(len(row[i]) for row in (_HEADS, *rows)) for i in range(len(_HEADS))]
-    heads = [head.rjust(size) for head, size in zip(_HEADS, sizes, strict=True)]
     head = found.by.upper()
     # The last column would be wrapped, as sentences are: there is one more, with nothing in it.
-    table = output.Table(head, *heads, "", shrink=(head,))
-    names = [*(_name(found, share) for share in found.shares), "total"]
-    for name, row in zip(names, rows, strict=True):
-        table.add(name, *(cell.rjust(size) for cell, size in zip(row, sizes, strict=True)), "")
+    table = output.Table(head, *_HEADS, "", shrink=(head,), right=_HEADS)
+    for share in found.shares:
+        table.add(_name(found, share), *_cells(share), "")
+    table.add("total", *_cells(found.total), "")
     room = front.room
     return [
-        f"chip-hours {_span(found, now)}",
+        f"chip-hours {times.spoken(found.since, found.until, now)}",
         "",
         *table.lines(room, front.paint),
         "",
@@ -127,12 +115,6 @@ def _number(value: float) -> str:
         if value >= least or value == 0:
             return f"{value:,.{digits}f}"
     return f"{value:.2f}"
-
-
-def _span(found: "Usage", now: "datetime") -> str:
-    """Say from when to when."""
-    until = "now" if found.until >= now else f"{found.until:%Y-%m-%d %H:%M}"
-    return f"from {found.since:%Y-%m-%d %H:%M} to {until}"
 
 
 def _foot(found: "Usage") -> list[str]:
